@@ -213,6 +213,7 @@ fn ask_pg_config(program: &Path) -> Result<PathBuf, PgConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pgdyno_test_support::test_name;
 
     /// Writes a program by way of a shell: a writer of this process could still be open in a child
     /// that another test starts, and then the program would be "busy".
@@ -274,7 +275,7 @@ mod tests {
     fn programs_that_others_may_change_are_not_run_by_root_unless_they_are_named() {
         if !rustix::process::geteuid().is_root() {
             use std::io::Write as _;
-            let test = "programs_that_others_may_change_are_not_run_by_root_unless_they_are_named";
+            let test = test_name!();
             let _ = writeln!(std::io::stderr(), "\nskipped: {test}: needs root");
             return;
         }

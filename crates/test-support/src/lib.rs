@@ -6,7 +6,7 @@
 //! - [`load`]: loads of one script; [`pgbouncer`]: a pooler; [`shop`]: a database whose owner is
 //!   hostile; [`zfs`]: zfs-fuse's daemon.
 //! - `records` and `synthetic` (feature `stores`): runs that never happened, and stores of them.
-//! - [`skip()`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
+//! - [`needs!`], [`skip()`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
 //!   `.ci/allowed-skips` does not list.
 //! - [`pgbench_folders`]: versions of PostgreSQL whose pgbench ours is compared with.
 //! - [`Interval`]: a median of ratios with its interval, for benches.
@@ -62,7 +62,7 @@ pub use program::{wrap_postgres, write_program};
 pub use quick_initdb::quick_install;
 pub use scratch::Scratch;
 pub use server::{PASSWORD, Server, Session, create_cluster, install};
-pub use skip::{is_root, skip};
+pub use skip::{caller, is_root, skip};
 pub use small_workload::small_workload;
 pub use statistics::Interval;
 pub use tmpfs::Tmpfs;

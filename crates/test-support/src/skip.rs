@@ -18,3 +18,30 @@ pub fn is_root(test: &str, why: &str) -> bool {
     }
     is_root
 }
+
+/// Returns the name of the function that this stands in, without its path.
+#[macro_export]
+macro_rules! test_name {
+    () => {{
+        fn here() {}
+        $crate::caller(std::any::type_name_of_val(&here))
+    }};
+}
+
+/// Ends the test that this stands in unless `check`, called with the test's name, holds. `check`
+/// says that the test is skipped.
+#[macro_export]
+macro_rules! needs {
+    ($check:path $(, $argument:expr)* $(,)?) => {
+        if !$check($crate::test_name!() $(, $argument)*) {
+            return;
+        }
+    };
+}
+
+/// Returns the function in whose path `inner` is a function of its own: `b` of `a::b::here`.
+#[doc(hidden)]
+pub fn caller(inner: &'static str) -> &'static str {
+    let outer = inner.rsplit("::").skip(1).find(|part| *part != "{{closure}}");
+    outer.unwrap_or(inner)
+}

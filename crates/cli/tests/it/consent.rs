@@ -1,6 +1,7 @@
 //! As root, commands of files that another account may change are run only where the file was
 //! named.
 
+use pgdyno_test_support::{needs, test_name};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 
@@ -38,9 +39,7 @@ fn experiment(proof: &Path) -> String {
 
 #[test]
 fn an_experiment_of_anothers_runs_no_command_as_root_unless_it_is_named() {
-    if !is_root("an_experiment_of_anothers_runs_no_command_as_root_unless_it_is_named") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let proof = world.path("proof");
     let file = world.file("theirs/experiment.toml", &experiment(&proof));
@@ -80,9 +79,7 @@ fn an_experiment_of_anothers_runs_no_command_as_root_unless_it_is_named() {
 
 #[test]
 fn files_of_roots_own_and_those_without_commands_are_asked_nothing() {
-    if !is_root("files_of_roots_own_and_those_without_commands_are_asked_nothing") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let proof = world.path("proof");
     let own = world.file("own.toml", &experiment(&proof));
@@ -98,10 +95,7 @@ fn files_of_roots_own_and_those_without_commands_are_asked_nothing() {
 
 #[test]
 fn programs_that_anothers_experiment_names_are_not_run_as_root_not_even_by_a_dry_run() {
-    let test = "programs_that_anothers_experiment_names_are_not_run_as_root_not_even_by_a_dry_run";
-    if !is_root(test) {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let proof = world.path("proof");
     for program in ["postgres", "initdb", "pg_ctl", "pg_config", "pg_controldata"] {
@@ -132,9 +126,7 @@ fn programs_that_anothers_experiment_names_are_not_run_as_root_not_even_by_a_dry
 
 #[test]
 fn a_workloads_script_of_anothers_runs_no_shell_as_root_unless_it_is_named() {
-    if !is_root("a_workloads_script_of_anothers_runs_no_shell_as_root_unless_it_is_named") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let proof = world.path("proof");
     let toml = "description = \"one\"\n[data]\nof = \"tpcb-like\"\n[[script]]\nfile = \"s.sql\"\n";
@@ -155,10 +147,8 @@ fn a_workloads_script_of_anothers_runs_no_shell_as_root_unless_it_is_named() {
 
 #[test]
 fn pgbenchs_shell_of_anothers_script_runs_as_root_only_where_it_is_named() {
-    let test = "pgbenchs_shell_of_anothers_script_runs_as_root_only_where_it_is_named";
-    if !is_root(test) {
-        return;
-    }
+    let test = test_name!();
+    needs!(is_root);
     let Some(server) = Server::newest(test) else { return };
     let proof = server.directory("our").join("proof");
     server.script("s.sql", &format!("\\setshell x echo 1\n\\shell touch {}\n", proof.display()));
@@ -183,9 +173,7 @@ fn pgbenchs_shell_of_anothers_script_runs_as_root_only_where_it_is_named() {
 
 #[test]
 fn root_neither_resumes_nor_writes_a_store_of_anothers_unless_it_is_named() {
-    if !is_root("root_neither_resumes_nor_writes_a_store_of_anothers_unless_it_is_named") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let proof = world.path("proof");
     let file = world.file("own.toml", &experiment(&proof));

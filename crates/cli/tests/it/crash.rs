@@ -1,6 +1,7 @@
 //! `pgdyno crash` on planted truths: dishonest storages fail, honest ones pass, and nothing is left
 //! behind.
 
+use pgdyno_test_support::needs;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -51,9 +52,7 @@ fn without_fsync_a_process_crash_loses_nothing() {
 
 #[test]
 fn without_fsync_a_power_loss_takes_what_was_acknowledged() {
-    if !is_root("without_fsync_a_power_loss_takes_what_was_acknowledged") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let (ended, shown) = crash(
         &world,
@@ -180,9 +179,7 @@ fn every_round_of_honest_filesystems_passes() {
 
 #[test]
 fn asynchronous_commit_loses_what_it_says() {
-    if !is_root("asynchronous_commit_loses_what_it_says") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     // WAL is flushed when the delay is over and not before, so that there is something to lose
     // whenever the fault strikes.
@@ -246,9 +243,7 @@ fn a_server_that_does_not_come_back_in_its_time_fails_and_is_gone() {
 
 #[test]
 fn after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all() {
-    if !is_root("after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let disk = world.disk();
     let mut args =
@@ -300,9 +295,7 @@ fn what_cannot_be_crashed_is_told_before_anything_is_made() {
 #[test]
 #[ignore = "long: a run with two sessions of crash rounds"]
 fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
-    if !is_root("an_experiment_shows_each_treatments_speed_beside_its_verdict") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let text = format!(
         "[experiment]\nrepeats = 1\n[factors]\nfsync = [\"on\", \"off\"]\nclients = [1, 2]\n\

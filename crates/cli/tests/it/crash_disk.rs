@@ -6,6 +6,7 @@ use std::fs;
 use crate::support;
 use crate::support::{World, emulates_disks};
 use pgdyno_emulated_disk::{Control, Cut};
+use pgdyno_test_support::needs;
 use serde_json::Value;
 
 /// Returns the processes that serve disks of the world.
@@ -114,11 +115,7 @@ fn btrfs_without_flushes_loses_what_was_acknowledged() {
 
 #[test]
 fn a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not() {
-    if !emulates_disks(
-        "a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not",
-    ) {
-        return;
-    }
+    needs!(emulates_disks);
     let (verdict, shown) = crash("--fault torn-write --filesystem ext4 --rounds 1 --seed 5");
     assert_eq!(verdict, "pass", "{}", shown["reason"]);
     assert!(
@@ -133,9 +130,7 @@ fn a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not()
 #[test]
 #[ignore = "long: a series of crash rounds"]
 fn without_full_page_writes_a_torn_page_shows() {
-    if !emulates_disks("without_full_page_writes_a_torn_page_shows") {
-        return;
-    }
+    needs!(emulates_disks);
     for filesystem in ["ext4", "xfs", "btrfs --mount nodatacow"] {
         let (_, shown) = crash(&format!(
             "--fault torn-write --filesystem {filesystem} --rounds 4 --no-controls \
@@ -150,11 +145,7 @@ fn without_full_page_writes_a_torn_page_shows() {
 #[test]
 #[ignore = "long: a crash round that waits for a checkpoint"]
 fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed() {
-    if !emulates_disks(
-        "a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed",
-    ) {
-        return;
-    }
+    needs!(emulates_disks);
     // The second round of two fails a write of a data page.
     let (verdict, shown) = crash(
         "--fault io-error --under data --filesystem ext4 --rounds 2 --no-controls \
@@ -227,9 +218,7 @@ fn four_io_errors_are_of_four_kinds_and_lose_nothing() {
 #[test]
 #[ignore = "long: more crash rounds of one fault"]
 fn an_io_error_loses_nothing() {
-    if !emulates_disks("an_io_error_loses_nothing") {
-        return;
-    }
+    needs!(emulates_disks);
     for under in ["wal", "data"] {
         let options =
             format!("--fault io-error --under {under} --filesystem ext4 --rounds 2 --no-controls");
@@ -242,9 +231,7 @@ fn an_io_error_loses_nothing() {
 
 #[test]
 fn a_full_filesystem_loses_nothing() {
-    if !emulates_disks("a_full_filesystem_loses_nothing") {
-        return;
-    }
+    needs!(emulates_disks);
     // WAL alone lies on it: nothing but WAL that is kept fills the room that checkpoints give back.
     let options = "--fault disk-full --under wal --filesystem xfs --rounds 1 --no-controls";
     let (verdict, shown) = crash(options);
@@ -260,11 +247,7 @@ fn control(world: &World) -> Option<Control> {
 
 #[test]
 fn what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once() {
-    if !emulates_disks(
-        "what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once",
-    ) {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let disk = world.disk();
     let options =
@@ -285,9 +268,7 @@ fn what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once
 #[test]
 #[ignore = "long: a crash test beside a killed one"]
 fn btrfs_is_made_beside_the_dead_disk_of_a_killed_pgdyno() {
-    if !emulates_disks("btrfs_is_made_beside_the_dead_disk_of_a_killed_pgdyno") {
-        return;
-    }
+    needs!(emulates_disks);
     let dead = World::new();
     let disk = dead.disk();
     let options = "crash --load 60s --fault power --filesystem ext4 --emulated --rounds 1 \
@@ -329,9 +310,7 @@ fn a_disk_that_lies_under_pgdata_is_caught() {
 
 #[test]
 fn a_disk_that_lies_under_pg_wal_is_caught_which_is_no_verdict_on_a_drive() {
-    if !emulates_disks("a_disk_that_lies_under_pg_wal_is_caught_which_is_no_verdict_on_a_drive") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let disk = world.disk();
     let mut args = vec!["crash", "--load", "500ms", "--storage", disk.to_str().unwrap()];
@@ -354,11 +333,7 @@ fn a_disk_that_lies_under_pg_wal_is_caught_which_is_no_verdict_on_a_drive() {
 #[test]
 #[ignore = "long: crash rounds of 12 s"]
 fn under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not() {
-    if !emulates_disks(
-        "under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not",
-    ) {
-        return;
-    }
+    needs!(emulates_disks);
     let (_, shown) = crash(
         "--fault emulated-lie --filesystem ext4 --rounds 2 --no-controls \
          --setting synchronous_commit=off",

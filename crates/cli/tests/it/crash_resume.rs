@@ -1,5 +1,6 @@
 //! `pgdyno crash --exhaustive --resume`: judging goes on where a session was killed.
 
+use pgdyno_test_support::needs;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -94,9 +95,7 @@ fn refused(world: &World, options: &[&str], found: &str) {
 #[test]
 #[ignore = "long: two sessions that judge many states"]
 fn a_killed_session_is_judged_to_the_end_as_if_nobody_had_killed_it() {
-    if !emulates_disks("a_killed_session_is_judged_to_the_end_as_if_nobody_had_killed_it") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     killed(&world, "--filesystem ext4 --load 60ms --jobs 2", |judged| judged.len() >= 2);
     let (folder, session) = stretch(&world);
@@ -135,9 +134,7 @@ fn a_killed_session_is_judged_to_the_end_as_if_nobody_had_killed_it() {
 #[test]
 #[ignore = "long: many states of a disk"]
 fn failures_that_were_found_before_the_kill_count() {
-    if !emulates_disks("failures_that_were_found_before_the_kill_count") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/pg_wal/", 2);
     let bindir = programs.display();
@@ -175,9 +172,7 @@ fn failures_that_were_found_before_the_kill_count() {
 
 #[test]
 fn an_interrupted_session_says_how_to_go_on_and_each_obstacle_is_named() {
-    if !emulates_disks("an_interrupted_session_says_how_to_go_on_and_each_obstacle_is_named") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     refused(&world, &[], "nothing to resume");
     let interrupt = |mut child: Child, count| {
@@ -259,9 +254,7 @@ fn replace(text: &mut Vec<u8>, from: &str, to: &str) {
 #[test]
 #[ignore = "long: many states of a disk"]
 fn a_session_whose_budget_ended_before_the_flushes_did_goes_on_with_more() {
-    if !emulates_disks("a_session_whose_budget_ended_before_the_flushes_did_goes_on_with_more") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let first = world.run(&arguments(&world, "--filesystem ext4 --load 30ms --budget 1ms"));
     assert_eq!(first.code, Some(5), "{}", first.err);
@@ -276,9 +269,7 @@ fn a_session_whose_budget_ended_before_the_flushes_did_goes_on_with_more() {
 #[test]
 #[ignore = "long: a run with many states of a disk"]
 fn a_run_that_was_killed_goes_on_with_the_states_of_its_treatment() {
-    if !emulates_disks("a_run_that_was_killed_goes_on_with_the_states_of_its_treatment") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let text = format!(
         "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n\
@@ -313,9 +304,7 @@ fn a_run_that_was_killed_goes_on_with_the_states_of_its_treatment() {
 #[test]
 #[ignore = "long: six sessions that are killed"]
 fn a_kill_at_every_step_leaves_nothing() {
-    if !emulates_disks("a_kill_at_every_step_leaves_nothing") {
-        return;
-    }
+    needs!(emulates_disks);
     // What is told as a step begins, and how often until then. The second disk judges beside the
     // first.
     let steps = [

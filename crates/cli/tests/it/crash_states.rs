@@ -10,6 +10,7 @@ use crate::support;
 use crate::support::lying_server;
 use crate::support::{Ended, World, emulates_disks};
 use pgdyno_test_support::RELEASE_MOUNTS;
+use pgdyno_test_support::{needs, test_name};
 use serde_json::Value;
 
 /// There if the kernel mounts two clones of a btrfs at a time.
@@ -32,7 +33,7 @@ fn count(value: &Value) -> u64 {
 
 #[test]
 fn honest_filesystems_keep_what_was_acknowledged_at_every_flush() {
-    let test = "honest_filesystems_keep_what_was_acknowledged_at_every_flush";
+    let test = test_name!();
     assert_honest(test, "10ms", |filesystem, program| filesystem == "ext4" && program.is_empty());
 }
 
@@ -40,7 +41,7 @@ fn honest_filesystems_keep_what_was_acknowledged_at_every_flush() {
 #[ignore = "long: `just crash-states`"]
 fn honest_filesystems_keep_what_was_acknowledged_in_longer_stretches() {
     let load = std::env::var("PGDYNO_STATES_LOAD").unwrap_or("250ms".into());
-    let test = "honest_filesystems_keep_what_was_acknowledged_in_longer_stretches";
+    let test = test_name!();
     assert_honest(test, &load, |_, _| true);
 }
 
@@ -180,9 +181,7 @@ fn assert_cause(cause: &Value, planted: &str) {
 #[test]
 #[ignore = "long: many states of a disk"]
 fn a_segment_of_wal_that_is_never_flushed_is_named_as_the_cause() {
-    if !emulates_disks("a_segment_of_wal_that_is_never_flushed_is_named_as_the_cause") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     // A switch of segments is among what goes on during the load.
     let one_in = 2;
@@ -236,9 +235,7 @@ fn data_that_are_never_flushed_under_honest_wal_are_missed_after_a_checkpoint() 
 #[test]
 #[ignore = "long: many states of a disk"]
 fn one_flush_in_a_hundred_that_is_left_out_is_found_without_a_crash() {
-    if !emulates_disks("one_flush_in_a_hundred_that_is_left_out_is_found_without_a_crash") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/pg_wal/", 100);
     let options = format!(
@@ -266,11 +263,7 @@ fn one_flush_in_a_hundred_that_is_left_out_is_found_without_a_crash() {
 #[test]
 #[ignore = "long: many states of a disk"]
 fn a_server_that_leaves_out_one_flush_of_wal_in_fifty_is_caught_with_and_without_a_crash() {
-    let test =
-        "a_server_that_leaves_out_one_flush_of_wal_in_fifty_is_caught_with_and_without_a_crash";
-    if !emulates_disks(test) {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/pg_wal/", 50);
     let options = format!(
@@ -301,11 +294,7 @@ fn a_server_that_leaves_out_one_flush_of_wal_in_fifty_is_caught_with_and_without
 #[test]
 #[ignore = "long: many states of a disk"]
 fn a_treatment_that_is_meant_to_fail_is_as_planted_however_many_disks_judge_it() {
-    if !emulates_disks(
-        "a_treatment_that_is_meant_to_fail_is_as_planted_however_many_disks_judge_it",
-    ) {
-        return;
-    }
+    needs!(emulates_disks);
     for jobs in [1, 2] {
         let world = World::new();
         let text = format!(
@@ -337,11 +326,7 @@ fn a_treatment_that_is_meant_to_fail_is_as_planted_however_many_disks_judge_it()
 
 #[test]
 fn a_budget_that_ends_before_the_flushes_are_judged_leaves_the_verdict_partial() {
-    if !emulates_disks(
-        "a_budget_that_ends_before_the_flushes_are_judged_leaves_the_verdict_partial",
-    ) {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let options = "--exhaustive --budget 1ms --load 150ms --filesystem ext4";
     let (ended, shown) = exhaustive(&world, options);
@@ -354,9 +339,7 @@ fn a_budget_that_ends_before_the_flushes_are_judged_leaves_the_verdict_partial()
 #[test]
 #[ignore = "long: many states of a disk"]
 fn states_between_flushes_are_judged_after_the_flushes() {
-    if !emulates_disks("states_between_flushes_are_judged_after_the_flushes") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let options = "--exhaustive --load 10ms --jobs 2 --filesystem ext4 --budget 60s";
     let (_, shown) = exhaustive(&world, options);
@@ -371,9 +354,7 @@ fn states_between_flushes_are_judged_after_the_flushes() {
 #[test]
 #[ignore = "long: many states of a disk"]
 fn a_page_that_was_torn_is_named_where_wal_has_no_whole_copy_of_it() {
-    if !emulates_disks("a_page_that_was_torn_is_named_where_wal_has_no_whole_copy_of_it") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     // Commits that wait for no flush leave time for checkpoints, which write the pages of tables.
     let options = "--exhaustive --load 300ms --jobs 2 --filesystem ext4 \
@@ -407,9 +388,7 @@ fn a_page_that_was_torn_is_named_where_wal_has_no_whole_copy_of_it() {
 
 #[test]
 fn what_a_pgdyno_leaves_that_is_killed_while_it_judges_states_is_removed() {
-    if !emulates_disks("what_a_pgdyno_leaves_that_is_killed_while_it_judges_states_is_removed") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let disk = world.disk();
     let options = "crash --exhaustive --load 200ms --filesystem ext4 --storage";
@@ -467,9 +446,7 @@ fn what_cannot_be_recorded_is_told_before_anything_is_made() {
 
 #[test]
 fn without_root_no_stretch_is_recorded() {
-    if !emulates_disks("without_root_no_stretch_is_recorded") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     // The account may not enter the folder that the program was built in.
     let program = world.path("pgdyno");
@@ -497,9 +474,7 @@ fn without_root_no_stretch_is_recorded() {
 
 #[test]
 fn the_room_for_the_log_is_told_before_anything_is_made() {
-    if !emulates_disks("the_room_for_the_log_is_told_before_anything_is_made") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let disk = world.disk();
     // Nobody else sees the mount, which goes with its process.

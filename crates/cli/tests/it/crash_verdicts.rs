@@ -2,6 +2,7 @@
 //! failures.
 
 use crate::support::{Ended, World, is_root};
+use pgdyno_test_support::needs;
 use serde_json::Value;
 
 /// Returns an experiment of the levels of `fsync`, each crashed by `power` and by killed processes.
@@ -29,9 +30,7 @@ fn treatment<'a>(shown: &'a Value, level: &str) -> &'a Value {
 #[test]
 #[ignore = "long: a run with two sessions of crash rounds"]
 fn a_run_whose_only_failures_are_planted_ends_well_and_still_shows_what_was_lost() {
-    if !is_root("a_run_whose_only_failures_are_planted_ends_well_and_still_shows_what_was_lost") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let file = experiment(&world, "[\"on\", \"off\"]", PLANTED);
     let planned = world.run(&["run", &file, "--dry-run"]);
@@ -68,9 +67,7 @@ fn a_run_whose_only_failures_are_planted_ends_well_and_still_shows_what_was_lost
 #[test]
 #[ignore = "long: two runs with crash rounds"]
 fn a_failed_trial_does_not_hide_a_broken_promise() {
-    if !is_root("a_failed_trial_does_not_hide_a_broken_promise") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     world.file("wrong.sql", "SELECT 1/0;\n");
     let wrong = "[workload]\nscripts = [{ file = \"wrong.sql\" }]\n";
@@ -93,9 +90,7 @@ fn a_failed_trial_does_not_hide_a_broken_promise() {
 #[test]
 #[ignore = "long: a run with crash rounds"]
 fn a_planted_failure_that_does_not_come_is_invalid() {
-    if !is_root("a_planted_failure_that_does_not_come_is_invalid") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let more = PLANTED.replace("off", "on");
     let file = experiment(&world, "[\"on\"]", &more);

@@ -13,6 +13,7 @@ use crate::ssh_support::Hosts;
 use crate::support::{Ended, World, ended, signal};
 use pgdyno_test_support::RELEASE_MOUNTS;
 use pgdyno_test_support::skip;
+use pgdyno_test_support::{needs, test_name};
 use serde_json::Value;
 
 /// Stands in for `ssh`. The witness is no child that ends with it: it hears by its pipes alone, as
@@ -166,10 +167,7 @@ fn can_unshare(test: &str) -> bool {
 
 #[test]
 fn a_machine_that_comes_back_is_judged_by_what_the_witness_heard() {
-    let test = "a_machine_that_comes_back_is_judged_by_what_the_witness_heard";
-    if !can_unshare(test) {
-        return;
-    }
+    needs!(can_unshare);
     let world = World::new();
     let witness = Witness::new(&world);
     lights_out(&world, &witness, First::Tested);
@@ -196,7 +194,7 @@ fn a_machine_that_comes_back_is_judged_by_what_the_witness_heard() {
 #[test]
 #[ignore = "long: by ssh itself, whose way `hosts` holds in the first tier"]
 fn a_witness_by_ssh_itself_needs_nothing_installed() {
-    let test = "a_witness_by_ssh_itself_needs_nothing_installed";
+    let test = test_name!();
     let Some(hosts) = Hosts::start(test, 1) else { return };
     if !can_unshare(test) {
         return;
@@ -235,9 +233,7 @@ fn without_a_restart_the_session_is_begun_anew_and_a_witness_that_drops_ends_it(
 
 #[test]
 fn a_witness_names_no_program_that_is_run() {
-    if !can_unshare("a_witness_names_no_program_that_is_run") {
-        return;
-    }
+    needs!(can_unshare);
     let world = World::new();
     let canary = world.path("ran");
     for name in ["postgres", "initdb", "pg_ctl", "pg_config", "pg_controldata"] {
@@ -318,9 +314,7 @@ fn options_of_the_time_before_ssh_name_what_replaces_them() {
 
 #[test]
 fn a_machine_that_lost_what_it_kept_of_a_session_is_told_so() {
-    if !can_unshare("a_machine_that_lost_what_it_kept_of_a_session_is_told_so") {
-        return;
-    }
+    needs!(can_unshare);
     let world = World::new();
     let witness = Witness::new(&world);
     lights_out(&world, &witness, First::Witness);

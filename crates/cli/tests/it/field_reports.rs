@@ -4,6 +4,7 @@
 //! Runs are planned (`--dry-run`), probes are made short, and `audit` has to find what the item's
 //! state names. Each distinct command is executed once.
 
+use pgdyno_test_support::needs;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -209,10 +210,7 @@ fn storage_of_plan<'a>(plan: &'a str, name: &str) -> (String, Option<&'a str>) {
 
 #[test]
 fn what_a_machine_lacks_is_planned_all_the_same_and_its_reason_names_what_was_probed() {
-    let test = "what_a_machine_lacks_is_planned_all_the_same_and_its_reason_names_what_was_probed";
-    if !support::is_root(test) {
-        return;
-    }
+    needs!(support::is_root);
     let world = World::new();
     let items = items();
     for (number, command, storage) in MISSING_HERE {

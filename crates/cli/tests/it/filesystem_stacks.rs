@@ -1,6 +1,7 @@
 //! Storage stacks in experiments, as root on loop devices of the tests' own: made, measured, shown,
 //! and gone afterwards.
 
+use pgdyno_test_support::needs;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -84,11 +85,7 @@ impl Drop for Disk {
 
 #[test]
 fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_a_gap() {
-    if !is_root(
-        "filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_a_gap",
-    ) {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let storages = [
         on_a_loop_file(
@@ -165,9 +162,7 @@ fn assert_read_back(shown: &Value) {
 
 #[test]
 fn the_wal_and_the_tables_lie_where_the_file_says() {
-    if !is_root("the_wal_and_the_tables_lie_where_the_file_says") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let storages = [
         on_a_loop_file(
@@ -217,9 +212,7 @@ fn the_wal_and_the_tables_lie_where_the_file_says() {
 
 #[test]
 fn a_device_is_written_only_when_named_twice_and_two_filesystems_take_turns_on_it() {
-    if !is_root("a_device_is_written_only_when_named_twice_and_two_filesystems_take_turns_on_it") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let disk = Disk::new(&world);
     let on_it = |name: &str, filesystem: &str| {
@@ -276,9 +269,7 @@ fn a_device_is_written_only_when_named_twice_and_two_filesystems_take_turns_on_i
 
 #[test]
 fn a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_down() {
-    if !is_root("a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_down") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let storages = on_a_loop_file(&world, "disk", "ext4", "device = { read_ahead_kb = 96 }");
     let file = experiment(&world, "clients = [1, 2, 3, 4]", &storages);
@@ -344,9 +335,7 @@ fn disk_servers(world: &World) -> Vec<i32> {
 
 #[test]
 fn an_emulated_disk_bounds_commits_as_it_was_told_and_every_report_says_what_it_is() {
-    if !is_root("an_emulated_disk_bounds_commits_as_it_was_told_and_every_report_says_what_it_is") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let storages = [
         on_an_emulated_disk(&world, "fast", ""),
@@ -380,9 +369,7 @@ fn an_emulated_disk_bounds_commits_as_it_was_told_and_every_report_says_what_it_
 #[test]
 #[ignore = "long: two runs that are killed"]
 fn a_killed_runs_emulated_disk_is_removed_whether_its_process_lives_or_not() {
-    if !is_root("a_killed_runs_emulated_disk_is_removed_whether_its_process_lives_or_not") {
-        return;
-    }
+    needs!(is_root);
     for kill_the_disk_too in [false, true] {
         let world = World::new();
         let file = experiment(&world, "", &on_an_emulated_disk(&world, "disk", ""));
@@ -406,9 +393,7 @@ fn a_killed_runs_emulated_disk_is_removed_whether_its_process_lives_or_not() {
 
 #[test]
 fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
-    if !is_root("a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     // Before its first trial the xfs shuts down, as it does when its device is gone.
     let losing = world.file(
@@ -453,9 +438,7 @@ fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
 
 #[test]
 fn without_root_a_filesystem_is_refused_with_what_to_do() {
-    if !is_root("without_root_a_filesystem_is_refused_with_what_to_do") {
-        return;
-    }
+    needs!(is_root);
     const NOBODY: u32 = 65_534;
     let world = World::new();
     let file = experiment(&world, "", &on_a_loop_file(&world, "disk", "ext4", ""));

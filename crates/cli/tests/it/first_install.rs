@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use crate::support;
 use crate::support::{Ended, World, ended, is_root};
 use pgdyno_test_support::RELEASE_MOUNTS;
+use pgdyno_test_support::needs;
 use serde_json::Value;
 
 /// An account without rights.
@@ -181,9 +182,7 @@ impl NewMachine {
 
 #[test]
 fn without_root_postgresql_and_network_the_first_commands_work() {
-    if !is_root("without_root_postgresql_and_network_the_first_commands_work") {
-        return;
-    }
+    needs!(is_root);
     let machine = NewMachine::new(false);
     let disk = machine.world.disk();
     let disk = disk.to_str().unwrap();
@@ -208,9 +207,7 @@ fn without_root_postgresql_and_network_the_first_commands_work() {
 
 #[test]
 fn without_postgresql_and_network_the_help_names_every_way_to_a_server() {
-    if !is_root("without_postgresql_and_network_the_help_names_every_way_to_a_server") {
-        return;
-    }
+    needs!(is_root);
     let machine = NewMachine::new(false);
     let archives = machine.home().join(".cache/pgdyno/archives");
     let ways = [
@@ -230,9 +227,7 @@ fn without_postgresql_and_network_the_help_names_every_way_to_a_server() {
 
 #[test]
 fn without_network_the_help_names_the_version_that_is_installed() {
-    if !is_root("without_network_the_help_names_the_version_that_is_installed") {
-        return;
-    }
+    needs!(is_root);
     let machine = NewMachine::new(true);
     let is_missing = |major: &&str| !Path::new("/usr/lib/postgresql").join(major).exists();
     let missing = ["18", "17", "16", "15"].into_iter().find(is_missing).unwrap();
@@ -243,9 +238,7 @@ fn without_network_the_help_names_the_version_that_is_installed() {
 
 #[test]
 fn without_root_what_takes_root_is_refused_once_and_before_anything_is_fetched() {
-    if !is_root("without_root_what_takes_root_is_refused_once_and_before_anything_is_fetched") {
-        return;
-    }
+    needs!(is_root);
     let machine = NewMachine::new(false);
     let disk = machine.world.disk();
     let crash =
@@ -263,9 +256,7 @@ fn without_root_what_takes_root_is_refused_once_and_before_anything_is_fetched()
 
 #[test]
 fn without_root_and_network_an_installed_server_is_measured() {
-    if !is_root("without_root_and_network_an_installed_server_is_measured") {
-        return;
-    }
+    needs!(is_root);
     let machine = NewMachine::new(true);
     let quick = support::quick(&machine.world, "quickstart", &["experiment.repeats=1"]);
     let ended = machine.run(&quick.iter().map(String::as_str).collect::<Vec<_>>());

@@ -1,6 +1,7 @@
 //! `flush_accounting` of a storage: each commit of a trial is judged by the flushes of the emulated
 //! disk under pg_wal.
 
+use pgdyno_test_support::needs;
 use std::path::{Path, PathBuf};
 
 use crate::support::lying_server;
@@ -58,9 +59,7 @@ fn cautions(shown: &Value) -> Vec<&str> {
 
 #[test]
 fn an_honest_stack_flushes_for_each_commit_and_reads_need_none() {
-    if !emulates_disks("an_honest_stack_flushes_for_each_commit_and_reads_need_none") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let storages = [
         on_an_emulated_disk(&world, "one", "flush_accounting = true"),
@@ -90,9 +89,7 @@ fn an_honest_stack_flushes_for_each_commit_and_reads_need_none() {
 
 #[test]
 fn a_filesystem_that_passes_no_flush_on_is_told_of_in_every_output() {
-    if !emulates_disks("a_filesystem_that_passes_no_flush_on_is_told_of_in_every_output") {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let more = "mount = [\"barrier=0\"]\nflush_accounting = true";
     let file = experiment(&world, 2, &on_an_emulated_disk(&world, "disk", more));
@@ -119,10 +116,7 @@ fn a_filesystem_that_passes_no_flush_on_is_told_of_in_every_output() {
 
 #[test]
 fn a_server_that_leaves_out_one_flush_of_wal_in_fifty_is_caught_while_it_is_measured() {
-    let test = "a_server_that_leaves_out_one_flush_of_wal_in_fifty_is_caught_while_it_is_measured";
-    if !emulates_disks(test) {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/pg_wal/", 50);
     let more = [
@@ -137,10 +131,7 @@ fn a_server_that_leaves_out_one_flush_of_wal_in_fifty_is_caught_while_it_is_meas
 
 #[test]
 fn commits_that_wait_for_no_flush_by_a_setting_are_not_judged_and_the_report_says_why() {
-    let test = "commits_that_wait_for_no_flush_by_a_setting_are_not_judged_and_the_report_says_why";
-    if !emulates_disks(test) {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let more = [
         "[factors]\nsynchronous_commit = [\"on\", \"off\"]\n",

@@ -13,6 +13,7 @@ use crate::support::{World, at_full_speed, ended, quick, signal};
 use pgdyno_lab::live::{self, Follower};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_report::live::{LiveRecord, LiveState, LiveTrialState};
+use pgdyno_test_support::needs;
 use pgdyno_test_support::{RELEASE_MOUNTS, is_root, skip, write_program};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
@@ -176,12 +177,7 @@ fn a_detached_run_that_cannot_begin_says_why() {
 
 #[test]
 fn a_detached_run_gets_a_scope_of_systemd_where_a_manager_answers() {
-    if !is_root(
-        "a_detached_run_gets_a_scope_of_systemd_where_a_manager_answers",
-        "only root mounts filesystems",
-    ) {
-        return;
-    }
+    needs!(is_root, "only root mounts filesystems");
     let script = format!(
         "{RELEASE_MOUNTS}mount -t tmpfs none /run && mkdir -p /run/systemd/system && exec \"$@\""
     );

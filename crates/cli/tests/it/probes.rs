@@ -3,6 +3,7 @@
 use crate::support;
 use crate::support::{World, ended, is_root, signal};
 use pgdyno_test_support::RELEASE_MOUNTS;
+use pgdyno_test_support::needs;
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()
@@ -172,9 +173,7 @@ fn what_cannot_be_probed_is_told_and_not_stored() {
 
 #[test]
 fn a_filesystem_that_counts_no_room_is_not_full() {
-    if !is_root("a_filesystem_that_counts_no_room_is_not_full") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let disk = world.disk();
     let disk = disk.to_str().unwrap();

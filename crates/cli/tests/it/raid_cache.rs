@@ -3,6 +3,7 @@
 //! No controller is here. A script in MegaCli's place keeps the policy in a file, answers in
 //! MegaCli's words, and notes how it was called.
 
+use pgdyno_test_support::needs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support;
@@ -65,9 +66,7 @@ fn a_missing_program_is_named_in_the_dry_run_with_where_it_comes_from() {
 
 #[test]
 fn the_policy_is_a_factor_and_is_put_back_afterwards() {
-    if !is_root("the_policy_is_a_factor_and_is_put_back_afterwards") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     controller(&world);
     let ended = run(&world, &[POLICIES], &[]);

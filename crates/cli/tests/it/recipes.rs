@@ -11,6 +11,7 @@ use crate::support::{Ended, World, ended, is_root};
 use pgdyno_store::Store;
 use pgdyno_test_support::skip;
 use pgdyno_test_support::zfs::Daemon;
+use pgdyno_test_support::{needs, test_name};
 use serde_json::Value;
 
 /// Runs `recipe` with `sets`; loop files go into the world's disk.
@@ -328,16 +329,14 @@ fn the_reports_own_script_runs_word_for_word_and_each_row_holds_an_address() {
 #[test]
 #[ignore = "long: a whole recipe"]
 fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
-    if !is_root("filesystems_that_this_machine_lacks_are_told_and_cost_nothing") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let known = world.run(&["filesystems"]).out;
     let lacking = ["reiserfs", "jfs", "f2fs"].into_iter().find(|name| {
         known.lines().any(|line| line.starts_with(name) && !line.contains("can be made here"))
     });
     let Some(lacking) = lacking else {
-        let test = "filesystems_that_this_machine_lacks_are_told_and_cost_nothing";
+        let test = test_name!();
         skip(test, "it lacks none of them");
         return;
     };
@@ -374,9 +373,7 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
 #[test]
 #[ignore = "long: a whole recipe"]
 fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
-    if !is_root("filesystem_options_show_mount_and_fsck_beside_the_tps") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let storages = ["ext3-nobarrier", "ext4-nobarrier", "reiserfs-notail"];
     let levels = storages.map(|name| format!("{name}={{storage=\"{name}\"}}"));
@@ -404,9 +401,7 @@ fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
 #[test]
 #[ignore = "long: a whole recipe"]
 fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
-    if !is_root("zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed") {
-        return;
-    }
+    needs!(is_root);
     let daemon = Daemon::new();
     let world = World::new();
     let places: Vec<String> =

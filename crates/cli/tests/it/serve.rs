@@ -6,6 +6,7 @@ use crate::serve_support::Served;
 use crate::support::{World, is_root, signal};
 use pgdyno_model::record::RunState;
 use pgdyno_store::Store;
+use pgdyno_test_support::needs;
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::synthetic;
 use serde_json::{Value, json};
@@ -243,9 +244,7 @@ fn every_path_outside_the_api_is_the_front_end_without_data() {
 
 #[test]
 fn a_store_on_a_read_only_filesystem_is_served_without_notes() {
-    if !is_root("a_store_on_a_read_only_filesystem_is_served_without_notes") {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     let path = store(&world);
     let folder = world.path("read-only");

@@ -17,6 +17,7 @@ use pgdyno_store::Store;
 use pgdyno_store::notes::{Note, Notes};
 use pgdyno_test_support::RELEASE_MOUNTS;
 use pgdyno_test_support::is_root;
+use pgdyno_test_support::needs;
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::synthetic;
 use rusqlite::Connection;
@@ -369,9 +370,7 @@ fn two_processes_at_once_both_succeed() {
 
 #[test]
 fn an_archive_that_does_not_fit_leaves_nothing() {
-    if !is_root("an_archive_that_does_not_fit_leaves_nothing", "only root mounts filesystems") {
-        return;
-    }
+    needs!(is_root, "only root mounts filesystems");
     let world = world();
     let disk = world.path("disk");
     let program = env!("CARGO_BIN_EXE_pgdyno");

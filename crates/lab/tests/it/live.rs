@@ -14,6 +14,7 @@ use pgdyno_model::live::{LiveRun, LoadSecond};
 use pgdyno_model::progress::{Activity, Event, Progress, Silent, Warning};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
+use pgdyno_test_support::needs;
 use tempfile::TempDir;
 
 struct Place {
@@ -265,10 +266,7 @@ fn a_folder_that_cannot_be_used_costs_one_warning() {
 
 #[test]
 fn a_folder_of_another_account_is_neither_written_nor_read() {
-    let test = "a_folder_of_another_account_is_neither_written_nor_read";
-    if !pgdyno_test_support::is_root(test, "only root makes one") {
-        return;
-    }
+    needs!(pgdyno_test_support::is_root, "only root makes one");
     let place = Place::new();
     let folder = live::folder(&place.store());
     fs::create_dir(&folder).unwrap();

@@ -15,6 +15,7 @@ use pgdyno_exec::account::server_account;
 use pgdyno_exec::mount::{Mount, unmount};
 use pgdyno_storage::{StorageError, Wipe};
 use pgdyno_test_support::{RELEASE_MOUNTS, wait_for, zfs};
+use pgdyno_test_support::{needs, test_name};
 
 /// A process in a mount namespace that somebody else has made, with no mount but that at `kept`.
 fn namespace_with(kept: &Path) -> Running {
@@ -36,8 +37,7 @@ fn namespace_with(kept: &Path) -> Running {
 
 #[test]
 fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new() {
-    let test =
-        "a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new";
+    let test = test_name!();
     let place = Place::new();
     let storage = on(loop_file(place.path()), "ext4");
     if !can(test, &storage, place.path()) {
@@ -58,9 +58,7 @@ fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it
 
 #[test]
 fn a_device_that_is_mounted_in_another_mount_namespace_is_refused() {
-    if !common::disks::can("a_device_that_is_mounted_in_another_mount_namespace_is_refused") {
-        return;
-    }
+    needs!(common::disks::can);
     let _no_pools = zfs::keep_away();
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
@@ -81,10 +79,7 @@ fn a_device_that_is_mounted_in_another_mount_namespace_is_refused() {
 
 #[test]
 fn a_btrfs_whose_twin_is_still_held_elsewhere_is_mounted_once_that_is_gone() {
-    let test = "a_btrfs_whose_twin_is_still_held_elsewhere_is_mounted_once_that_is_gone";
-    if !common::disks::can(test) {
-        return;
-    }
+    needs!(common::disks::can);
     let place = Place::new();
     // Of two devices each: of one device, newer kernels mount twins beside each other.
     let [a1, a2, b1, b2] = ["a1", "a2", "b1", "b2"].map(|name| Disk::new(&place, name, &[]));

@@ -21,6 +21,7 @@ use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, StopMode, Template};
 use pgdyno_storage::fault::{FileBaseline, keep};
 use pgdyno_test_support::Scratch;
+use pgdyno_test_support::needs;
 use rustix::fs::OFlags;
 
 /// A directory of `nobody`'s with a file in a directory, and a directory that only root can enter,
@@ -274,9 +275,7 @@ fn removing_below_their_directory_removes_nothing_of_roots() {
 
 #[test]
 fn a_hard_link_to_a_file_of_roots_is_neither_copied_nor_written() {
-    if !can("a_hard_link_to_a_file_of_roots_is_neither_copied_nor_written") {
-        return;
-    }
+    needs!(can);
     let ground = Ground::new();
     ground.make_anew();
     let inner = ground.theirs().join("inner");
@@ -314,9 +313,7 @@ fn by_path_below(account: u32, call: &Call) -> Vec<String> {
 
 #[test]
 fn a_copy_by_path_is_caught_at_the_very_step() {
-    if !can("a_copy_by_path_is_caught_at_the_very_step") {
-        return;
-    }
+    needs!(can);
     let ground = Ground::new();
     let mut caught = 0;
     ground.attack("copy by path", &mut |_| {
@@ -379,10 +376,7 @@ fn victim_runs_a_session() {
 /// As root makes data directories, fills, keeps, puts back, removes and sweeps them.
 #[test]
 fn root_makes_no_call_by_path_below_a_directory_of_the_servers_account() {
-    let test = "root_makes_no_call_by_path_below_a_directory_of_the_servers_account";
-    if !can(test) {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let account = server_account().unwrap();
     let (session, state) = ("attacks_files::victim_runs_a_session", place.path().join("state"));
@@ -449,10 +443,7 @@ fn victim_looks_at_its_server() {
 
 #[test]
 fn roots_environment_groups_and_descriptors_do_not_reach_the_server() {
-    let test = "roots_environment_groups_and_descriptors_do_not_reach_the_server";
-    if !can(test) {
-        return;
-    }
+    needs!(can);
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let looking = victim("attacks_files::victim_looks_at_its_server", &[("ROOT", place.path())]);

@@ -17,6 +17,7 @@ use pgdyno_model::Advice;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_postgres::sweep::{CleanupResult, Outcome, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec, Install};
+use pgdyno_test_support::needs;
 use pgdyno_test_support::{wait_for, write_program};
 
 /// Runs only in the victim: one sweep.
@@ -44,9 +45,7 @@ fn fake_postgres(place: &Place, uid: u32, cwd: &Path) -> Child {
 
 #[test]
 fn a_foreign_postmaster_is_not_ended() {
-    if !can("a_foreign_postmaster_is_not_ended") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let account = server_account().unwrap();
     let foreign = place.path().join("foreign");
@@ -91,9 +90,7 @@ fn a_foreign_postmaster_is_not_ended() {
 
 #[test]
 fn a_journal_that_others_can_change_is_refused_and_nothing_of_it_is_done() {
-    if !can("a_journal_that_others_can_change_is_refused_and_nothing_of_it_is_done") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let state = place.path().join("state");
     for (component, uid, mode) in [
@@ -120,9 +117,7 @@ fn a_journal_that_others_can_change_is_refused_and_nothing_of_it_is_done() {
 
 #[test]
 fn a_forged_entry_is_refused_and_nothing_of_the_journal_is_done() {
-    if !can("a_forged_entry_is_refused_and_nothing_of_the_journal_is_done") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let ours = make_directory(&place, place.path().join("ours"));
     kill_owners(&place);
@@ -344,9 +339,7 @@ fn an_initdb_of_a_killed_run_is_ended_before_its_directory_is_removed() {
 
 #[test]
 fn an_initdb_is_found_also_where_root_may_not_look_into_other_processes() {
-    if !can("an_initdb_is_found_also_where_root_may_not_look_into_other_processes") {
-        return;
-    }
+    needs!(can);
     let (place, processes) = killed_at_initdb();
     let told = place.path().join("told");
     let sweeper = victim(

@@ -19,12 +19,11 @@ use pgdyno_exec::{ExecContext, Executor as _, StepError};
 use pgdyno_model::Advice;
 use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_storage::Wipe;
+use pgdyno_test_support::{needs, test_name};
 
 #[test]
 fn a_twin_with_a_copied_marker_is_left_alone() {
-    if !can("a_twin_with_a_copied_marker_is_left_alone") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     // Anybody may make what is not there, as in /tmp.
     let sticky = place.path().join("sticky");
@@ -71,9 +70,7 @@ fn a_twin_with_a_copied_marker_is_left_alone() {
 
 #[test]
 fn a_parent_that_another_account_can_change_is_refused_with_what_to_do() {
-    if !can("a_parent_that_another_account_can_change_is_refused_with_what_to_do") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let precious = precious(&place);
     for (uid, mode, word) in [(NOBODY, 0o755, "chown root"), (0, 0o777, "chmod go-w")] {
@@ -122,9 +119,7 @@ fn unmount(mount: &Mount) {
 
 #[test]
 fn a_removal_that_was_held_up_is_taken_up_again_by_the_next_sweep() {
-    if !can("a_removal_that_was_held_up_is_taken_up_again_by_the_next_sweep") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let cluster = make_cluster(&place, "cluster", NOBODY);
     kill_owners(&place);
@@ -184,7 +179,7 @@ fn another_device_number_counts_only_after_a_restart() {
 
 #[test]
 fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
-    let test = "a_directory_on_a_stack_that_was_mounted_anew_is_known_again";
+    let test = test_name!();
     let place = Place::new();
     let storage = on(loop_file(place.path()), "btrfs");
     if !stacks::can(test, &storage, place.path()) {

@@ -14,6 +14,7 @@ use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::Backing;
 use pgdyno_storage::{Stack, Wipe};
+use pgdyno_test_support::needs;
 use pgdyno_test_support::write_program;
 use rustix::fs::OFlags;
 
@@ -103,9 +104,7 @@ fn is_changed(error: &StepError) -> bool {
 
 #[test]
 fn a_name_that_leads_to_another_device_before_any_step_costs_that_device_nothing() {
-    if !can("a_name_that_leads_to_another_device_before_any_step_costs_that_device_nothing") {
-        return;
-    }
+    needs!(can);
     let mut made = 0;
     let mut at = 0;
     loop {
@@ -155,9 +154,7 @@ fn with_programs_that(deed: &str, scene: &Scene, steps: Vec<Step>) -> Vec<Step> 
 
 #[test]
 fn a_name_that_is_swapped_while_a_program_begins_costs_the_other_device_nothing() {
-    if !can("a_name_that_is_swapped_while_a_program_begins_costs_the_other_device_nothing") {
-        return;
-    }
+    needs!(can);
     let scene = Scene::new();
     let stack = scene.plan();
     let deed = format!("ln -sfn {} {}", scene.precious.path(), scene.link.display());
@@ -173,9 +170,7 @@ fn a_name_that_is_swapped_while_a_program_begins_costs_the_other_device_nothing(
 
 #[test]
 fn a_number_is_given_to_no_other_disk_while_a_program_writes() {
-    if !can("a_number_is_given_to_no_other_disk_while_a_program_writes") {
-        return;
-    }
+    needs!(can);
     let scene = Scene::new();
     let stack = scene.plan();
     // As when a drive is pulled and another one plugged in.
@@ -192,9 +187,7 @@ fn a_number_is_given_to_no_other_disk_while_a_program_writes() {
 
 #[test]
 fn a_number_that_passed_to_another_disk_between_two_steps_is_refused() {
-    if !can("a_number_that_passed_to_another_disk_between_two_steps_is_refused") {
-        return;
-    }
+    needs!(can);
     let place = Scene::new();
     let count = own(place.plan().steps()).len();
     drop(place);
@@ -217,9 +210,7 @@ fn a_number_that_passed_to_another_disk_between_two_steps_is_refused() {
 
 #[test]
 fn a_twin_with_the_same_label_is_left_alone_at_the_end() {
-    if !can("a_twin_with_the_same_label_is_left_alone_at_the_end") {
-        return;
-    }
+    needs!(can);
     let scene = Scene::new();
     let stack = scene.plan();
     run("mkfs.ext4", &["-q", "-L", &stack.label(), scene.precious.path()]);
@@ -231,9 +222,7 @@ fn a_twin_with_the_same_label_is_left_alone_at_the_end() {
 
 #[test]
 fn a_device_that_somebody_looks_at_as_it_is_given_back_is_wiped_all_the_same() {
-    if !can("a_device_that_somebody_looks_at_as_it_is_given_back_is_wiped_all_the_same") {
-        return;
-    }
+    needs!(can);
     let scene = Scene::new();
     let stack = scene.plan();
     scene.perform_all(&own(stack.steps())).unwrap();
@@ -257,9 +246,7 @@ fn a_device_that_somebody_looks_at_as_it_is_given_back_is_wiped_all_the_same() {
 
 #[test]
 fn a_name_that_another_account_can_lead_elsewhere_is_refused() {
-    if !can("a_name_that_another_account_can_lead_elsewhere_is_refused") {
-        return;
-    }
+    needs!(can);
     const NOBODY: u32 = 65_534;
     let scene = Scene::new();
     let theirs = scene.place.path().join("theirs");

@@ -5,6 +5,7 @@ use crate::common::disks::can;
 use crate::common::stacks::striped;
 use crate::storage::{assert_removed_after, assert_runs_on};
 use crate::storage_safety::assert_bears_nothing;
+use pgdyno_test_support::test_name;
 use pgdyno_test_support::zfs::Daemon;
 
 #[test]
@@ -15,8 +16,7 @@ fn postgresql_runs_on_zfs_and_nothing_is_left() {
 
 #[test]
 fn a_process_killed_once_its_pool_is_made_leaves_nothing_that_the_next_does_not_remove() {
-    let test =
-        "a_process_killed_once_its_pool_is_made_leaves_nothing_that_the_next_does_not_remove";
+    let test = test_name!();
     let _zfs = Daemon::new();
     let place = Place::new();
     assert_removed_after(test, &place, &striped(place.path(), "zfs"), |left| left == 0);
@@ -25,8 +25,7 @@ fn a_process_killed_once_its_pool_is_made_leaves_nothing_that_the_next_does_not_
 #[test]
 #[ignore = "long: a pool is made for each of its steps"]
 fn a_process_killed_after_any_step_to_a_pool_leaves_nothing_that_the_next_does_not_remove() {
-    let test =
-        "a_process_killed_after_any_step_to_a_pool_leaves_nothing_that_the_next_does_not_remove";
+    let test = test_name!();
     let _zfs = Daemon::new();
     let place = Place::new();
     assert_removed_after(test, &place, &striped(place.path(), "zfs"), |_| true);

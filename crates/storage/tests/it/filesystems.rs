@@ -18,6 +18,7 @@ use pgdyno_model::units::Bytes;
 use pgdyno_storage::filesystem;
 use pgdyno_storage::filesystem::{Filesystem, FilesystemError, Volume};
 use pgdyno_test_support::skip;
+use pgdyno_test_support::test_name;
 use pgdyno_test_support::zfs::Daemon;
 use rustix::process::{Pid, Signal};
 
@@ -186,7 +187,7 @@ fn ext2_ext3_and_ext4_live_and_leave() {
 
 #[test]
 fn ext4_obtains_what_was_asked_or_says_so() {
-    let test = "ext4_obtains_what_was_asked_or_says_so";
+    let test = test_name!();
     let Some(mut disks) = Disks::new(test, "ext4", 1) else { return };
     disks.choice.mkfs = list(&["-E", "stride=16", "-b", "1024"]);
     disks.choice.mount = list(&["barrier=0", "commit=17,nodelalloc", "relatime"]);
@@ -215,7 +216,7 @@ fn wipe(disks: &Disks) {
 
 #[test]
 fn an_option_that_the_kernel_refuses_is_quoted_in_its_words() {
-    let test = "an_option_that_the_kernel_refuses_is_quoted_in_its_words";
+    let test = test_name!();
     for (name, option, words) in [
         ("xfs", "nobarrier", "Unknown parameter 'nobarrier'"),
         ("ext2", "data=journal", "data="),
@@ -247,7 +248,7 @@ fn xfs_lives_and_leaves() {
 
 #[test]
 fn xfs_without_checksums_is_made_and_then_refused_by_the_kernel() {
-    let test = "xfs_without_checksums_is_made_and_then_refused_by_the_kernel";
+    let test = test_name!();
     let Some(mut disks) = Disks::new(test, "xfs", 1) else { return };
     disks.choice.mkfs = list(&["-m", "crc=0"]);
     match disks.make() {
@@ -282,7 +283,7 @@ fn btrfs_stripes_over_two_disks() {
 
 #[test]
 fn an_option_that_btrfs_drops_without_a_word_is_an_error() {
-    let test = "an_option_that_btrfs_drops_without_a_word_is_an_error";
+    let test = test_name!();
     let Some(mut disks) = Disks::new(test, "btrfs", 1) else { return };
     disks.choice.mount = list(&["nodatacow", "compress=zstd"]);
     disks.make().unwrap();
@@ -316,7 +317,7 @@ fn zfs_lives_and_leaves() {
 
 #[test]
 fn zfs_is_unmounted_once_its_daemon_knows_which_files_are_closed() {
-    let test = "zfs_is_unmounted_once_its_daemon_knows_which_files_are_closed";
+    let test = test_name!();
     let daemon = Daemon::new();
     let Some(disks) = Disks::new(test, "zfs", 1) else { return };
     let Some(child) = &daemon.child else {
@@ -339,7 +340,7 @@ fn zfs_is_unmounted_once_its_daemon_knows_which_files_are_closed() {
 
 #[test]
 fn zfs_is_taken_down_also_when_its_daemon_has_died() {
-    let test = "zfs_is_taken_down_also_when_its_daemon_has_died";
+    let test = test_name!();
     let mut daemon = Daemon::new();
     let Some(disks) = Disks::new(test, "zfs", 1) else { return };
     let Some(child) = &mut daemon.child else {
@@ -356,7 +357,7 @@ fn zfs_is_taken_down_also_when_its_daemon_has_died() {
 
 #[test]
 fn a_property_that_zfs_refuses_is_quoted_and_leaves_no_pool() {
-    let test = "a_property_that_zfs_refuses_is_quoted_and_leaves_no_pool";
+    let test = test_name!();
     let _daemon = Daemon::new();
     let Some(mut disks) = Disks::new(test, "zfs", 1) else { return };
     let before = pools();
@@ -370,7 +371,7 @@ fn a_property_that_zfs_refuses_is_quoted_and_leaves_no_pool() {
 
 #[test]
 fn a_mount_point_that_is_not_empty_or_in_use_is_refused() {
-    let test = "a_mount_point_that_is_not_empty_or_in_use_is_refused";
+    let test = test_name!();
     let Some(disks) = Disks::new(test, "ext4", 1) else { return };
     fs::write(disks.point().join("somebody's"), "data").unwrap();
     let error = disks.make().unwrap_err();
@@ -427,7 +428,7 @@ fn who_keeps_a_filesystem_in_use_is_named() {
 
 #[test]
 fn a_filesystem_that_the_kernel_lacks_is_told_before_anything_is_made() {
-    let test = "a_filesystem_that_the_kernel_lacks_is_told_before_anything_is_made";
+    let test = test_name!();
     if !rustix::process::geteuid().is_root() {
         return skip(test, "fsopen needs root");
     }

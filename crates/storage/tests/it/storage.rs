@@ -22,6 +22,7 @@ use pgdyno_postgres::sweep::{Outcome, leftovers, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec};
 use pgdyno_storage::{StorageError, Wipe};
 use pgdyno_test_support::skip;
+use pgdyno_test_support::{needs, test_name};
 
 /// Set for the process that is to be killed: where it is to work, on which storage, and after how
 /// many steps it stops.
@@ -80,7 +81,7 @@ pub(crate) fn assert_runs_on(test: &str, filesystems: &[(&str, usize)]) {
 
 #[test]
 fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
-    let test = "an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left";
+    let test = test_name!();
     let place = Place::new();
     // A directory on a filesystem of the test's own: where tests run may be an overlay, which
     // carries no other.
@@ -150,13 +151,7 @@ fn queue_of(queue: &Path) -> [String; 3] {
 fn the_device_under_a_plain_directory_is_set_and_put_back_unless_somebody_else_set_it() {
     let place = Place::new();
     let below = on(loop_file(place.path()), "ext4");
-    if !can(
-        "the_device_under_a_plain_directory_is_set_and_put_back_unless_somebody_else_set_it",
-        &below,
-        place.path(),
-    ) {
-        return;
-    }
+    needs!(can, &below, place.path());
     let account = server_account().unwrap();
     let make = |storage: &Storage| {
         plan(storage, place.path(), &Wipe::default())
@@ -210,9 +205,7 @@ fn a_striped_volume_and_main_memory_are_made_and_dropped() {
         };
         let device = DeviceSettings { trim: true, ..DeviceSettings::default() };
         let storage = Storage { device, ..storage };
-        if !can("a_striped_volume_and_main_memory_are_made_and_dropped", &storage, place.path()) {
-            return;
-        }
+        needs!(can, &storage, place.path());
         let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
         let made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
         let facts = made.facts(false).unwrap();
@@ -241,9 +234,7 @@ fn what_the_device_does_not_take_is_an_error_and_nothing_stays() {
         restore: words(&["touch", place.path().join("restored").to_str().unwrap()]),
     };
     let hooked = with(DeviceSettings { hook: Some(hook), ..DeviceSettings::default() });
-    if !can("what_the_device_does_not_take_is_an_error_and_nothing_stays", &unknown, place.path()) {
-        return;
-    }
+    needs!(can, &unknown, place.path());
     let account = server_account().unwrap();
     for (storage, told) in
         [(unknown, "queue/scheduler to elevator"), (hooked, "WriteThrough, and it shows WriteBack")]
@@ -264,9 +255,7 @@ fn a_limit_holds_writes_down_and_is_lifted() {
     let place = Place::new();
     let limit = Limit { write_bps: Some(1 << 20), ..Limit::default() };
     let storage = Storage { limit: Some(limit), ..on(loop_file(place.path()), "ext4") };
-    if !can("a_limit_holds_writes_down_and_is_lifted", &storage, place.path()) {
-        return;
-    }
+    needs!(can, &storage, place.path());
     let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
     let made = match stack.make(&server_account().unwrap(), &place.journal, &RUN) {
         Ok(made) => made,
@@ -361,7 +350,7 @@ fn start_victim(place: &Place, storage: &Storage, steps: usize) -> Child {
 fn a_process_killed_after_any_step_leaves_nothing_that_the_next_does_not_remove() {
     let device = DeviceSettings { read_ahead_kb: Some(64), ..DeviceSettings::default() };
     let place = Place::new();
-    let test = "a_process_killed_after_any_step_leaves_nothing_that_the_next_does_not_remove";
+    let test = test_name!();
     let disk = EmulatedDisk { size: Bytes(400 << 20), ..EmulatedDisk::default() };
     for storage in [
         Storage { device: device.clone(), ..on(loop_file(place.path()), "ext4") },
@@ -416,9 +405,7 @@ pub(crate) fn assert_removed_after(
 fn a_server_on_a_stack_is_ended_before_the_stack_is_taken_down() {
     let place = Place::new();
     let storage = on(loop_file(place.path()), "xfs");
-    if !can("a_server_on_a_stack_is_ended_before_the_stack_is_taken_down", &storage, place.path()) {
-        return;
-    }
+    needs!(can, &storage, place.path());
     let steps = plan(&storage, place.path(), &Wipe::default()).unwrap().steps();
     let mut victim = start_victim(&place, &storage, steps.len() + 1);
     assert_eq!(sweep(&place.journal, &RUN).unwrap(), [], "its owner lives");
@@ -437,9 +424,7 @@ fn a_server_on_a_stack_is_ended_before_the_stack_is_taken_down() {
 fn a_taking_down_that_was_cut_short_is_taken_up_again() {
     let place = Place::new();
     let storage = striped(place.path(), "btrfs");
-    if !can("a_taking_down_that_was_cut_short_is_taken_up_again", &storage, place.path()) {
-        return;
-    }
+    needs!(can, &storage, place.path());
     let account = server_account().unwrap();
     let undone =
         |step: &Step| matches!(step, Step::Undo(Undo::Unmount { .. } | Undo::DetachLoop { .. }));
@@ -462,9 +447,7 @@ fn a_taking_down_that_was_cut_short_is_taken_up_again() {
 fn an_interrupted_making_leaves_nothing() {
     let place = Place::new();
     let storage = on(loop_file(place.path()), "ext4");
-    if !can("an_interrupted_making_leaves_nothing", &storage, place.path()) {
-        return;
-    }
+    needs!(can, &storage, place.path());
     let stop = AtomicBool::new(false);
     let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
     let image = stack.steps().into_iter().find_map(|s| match s {

@@ -18,13 +18,12 @@ use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::Advice;
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
+use pgdyno_test_support::needs;
 use pgdyno_test_support::wait_for;
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {
-    if !can("what_is_no_free_block_device_is_refused") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let all = |path: &Path| Wipe { devices: vec![path.to_owned()], overwrite_signature: true };
     let missing = place.path().join("missing");
@@ -74,9 +73,7 @@ fn exclusively_for(disk: &Disk, time: Duration) -> JoinHandle<()> {
 
 #[test]
 fn a_use_that_ends_within_a_moment_is_no_reason_against_a_device() {
-    if !can("a_use_that_ends_within_a_moment_is_no_reason_against_a_device") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     let ends = exclusively_for(&disk, Duration::from_millis(20));
@@ -86,9 +83,7 @@ fn a_use_that_ends_within_a_moment_is_no_reason_against_a_device() {
 
 #[test]
 fn a_device_in_use_is_refused_whatever_was_consented_to() {
-    if !can("a_device_in_use_is_refused_whatever_was_consented_to") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     {
@@ -198,9 +193,7 @@ fn refused_below_loop(disk: &Disk, node: &Path, is_removed: bool) {
 
 #[test]
 fn a_members_device_is_refused_and_a_signature_without_consent() {
-    if !can("a_members_device_is_refused_and_a_signature_without_consent") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     let unnamed = disk.refused(&Wipe { devices: Vec::new(), overwrite_signature: true });
@@ -241,9 +234,7 @@ fn a_members_device_is_refused_and_a_signature_without_consent() {
 
 #[test]
 fn a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesystem() {
-    if !can("a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesystem") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let disk = Disk::of_size(8 << 20, &place, "disk", &[]);
     let named = Wipe { overwrite_signature: false, ..disk.wipe() };
@@ -271,9 +262,7 @@ fn a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesy
 
 #[test]
 fn a_device_that_somebody_looks_at_is_waited_for() {
-    if !can("a_device_that_somebody_looks_at_is_waited_for") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     run("mkfs.ext4", &["-q", disk.path()]);
@@ -291,9 +280,7 @@ fn a_device_that_somebody_looks_at_is_waited_for() {
 
 #[test]
 fn a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped() {
-    if !can("a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped") {
-        return;
-    }
+    needs!(can);
     let account = server_account().unwrap();
     for (filesystem, least) in [("xfs", 300_u64 << 20), ("btrfs", 109 << 20)] {
         let place = Place::new();
@@ -338,9 +325,7 @@ fn a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped() {
 
 #[test]
 fn another_device_under_the_same_name_is_noticed_before_it_is_written() {
-    if !can("another_device_under_the_same_name_is_noticed_before_it_is_written") {
-        return;
-    }
+    needs!(can);
     let place = Place::new();
     let (first, second) = (Disk::new(&place, "first", &[]), Disk::new(&place, "second", &[]));
     let link = place.path().join("link");

@@ -3,6 +3,7 @@
 
 use pgdyno_model::Advice;
 use pgdyno_test_support::records;
+use pgdyno_test_support::test_name;
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -473,7 +474,7 @@ fn views_and_indexes_of_the_users_own_are_let_be() {
 
 #[test]
 fn a_store_that_others_may_change_is_read_and_never_written() {
-    let test = "a_store_that_others_may_change_is_read_and_never_written";
+    let test = test_name!();
     if !rustix::process::geteuid().is_root() {
         let _ = writeln!(std::io::stderr(), "\nskipped: {test}: needs root to give a file away");
         return;
