@@ -407,12 +407,7 @@ pub enum ProbeKind {
     Disk,
 }
 
-impl ProbeKind {
-    /// Returns the kind's name, which is also the command that runs this probe alone.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
+names!(ProbeKind);
 
 /// `[probe]`: every storage is probed before the first trial of a session and after its last.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::names;
+
 /// How one table is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, Serialize, Deserialize)]
 #[strum(serialize_all = "lowercase")]
@@ -17,9 +19,4 @@ pub enum LoadStrategy {
     Partitions,
 }
 
-impl LoadStrategy {
-    /// Returns the name that users give on the command line.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
+names!(LoadStrategy);

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
+use crate::names::names;
+
 /// A volume of a RAID controller, and the manufacturer's program that sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,12 +44,7 @@ pub enum RaidTool {
     Arcconf,
 }
 
-impl RaidTool {
-    /// Returns the program's name in experiment files.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
+names!(RaidTool);
 
 /// Handling of a write by a RAID controller before the acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]

@@ -5,6 +5,7 @@ use strum::{EnumString, IntoStaticStr};
 
 use crate::experiment::Length;
 use crate::facts::{HostFacts, Owner, ServerFacts, StorageFacts};
+use crate::names::names;
 use crate::target::Target;
 use crate::telemetry::Table;
 use crate::units::Epoch;
@@ -74,12 +75,7 @@ pub enum RunState {
     Interrupted,
 }
 
-impl RunState {
-    /// Returns the state's name.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
+names!(RunState);
 
 /// One execution of a treatment: stored whole before the next begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::facts::SmartType;
+use crate::names::names;
 use crate::raid::{RaidVolume, WritePolicy};
 use crate::units::{Bytes, Span};
 
@@ -185,12 +186,7 @@ pub enum Striper {
     Zfs,
 }
 
-impl Striper {
-    /// Returns the striper's name in experiment files.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
+names!(Striper);
 
 /// Upper bounds for a device's traffic, set through a control group. They let bursts through and
 /// are no stand-in for a slow disk.

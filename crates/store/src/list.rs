@@ -15,6 +15,7 @@ use super::{SessionId, Store, StoreError};
 
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// Name.
     pub id: String,
@@ -24,6 +25,7 @@ pub struct RunSummary {
     pub question: Option<String>,
     /// When the run began.
     #[serde(serialize_with = "pgdyno_text::format::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Epoch,
     /// State of the run, by its trials and sessions.
     pub state: RunState,

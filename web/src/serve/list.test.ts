@@ -6,6 +6,7 @@ const run = (id: string, change: Partial<RunRow> = {}): RunRow => ({
   id,
   recipe: 'quickstart',
   question: null,
+  hosts: [],
   started_at: `2026-01-0${id}T00:00:00Z`,
   state: 'completed',
   trials_done: 1,

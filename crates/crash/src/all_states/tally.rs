@@ -40,25 +40,12 @@ impl<'a> Tally<'a> {
         let stretch = &recording.stretch;
         let count = |kind, total| StateCount { kind, judged: 0, total };
         let outcome = StatesOutcome {
-            verdict: Verdict::Unknown,
-            reason: String::new(),
             stretch: recording.facts.clone(),
             boundaries: count(StateKind::Boundary, stretch.boundary_count()),
             within: within.counts.iter().map(|&(kind, total)| count(kind, total)).collect(),
             within_log2: stretch.within_log2(),
-            equal_boundaries: 0,
             equal_within: within.equal,
-            thorough: 0,
-            lost: 0,
-            failed: 0,
-            unknown: 0,
-            state_ms: None,
-            phases: None,
-            judging_ms: None,
-            failures: Vec::new(),
-            unchecked: None,
-            cause: None,
-            kept: None,
+            ..StatesOutcome::default()
         };
         Self {
             recording,

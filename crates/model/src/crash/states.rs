@@ -22,11 +22,14 @@ pub enum States {
 }
 
 /// How a state of the disk was derived from the log of its writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum StateKind {
     /// The disk at a flush, without anything that was written since.
+    #[default]
     Boundary,
     /// A subset of the writes between two flushes, where those are few.
     Subset,
@@ -57,7 +60,7 @@ impl StateKind {
 }
 
 /// States of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateCount {
     /// The kind.
@@ -213,7 +216,7 @@ pub struct StatePhases {
 }
 
 /// Outcome of judging all states.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatesOutcome {
     /// Reason for the verdict.
@@ -345,25 +348,10 @@ mod tests {
 
     fn outcome(judged: u64, unknown: u64) -> StatesOutcome {
         StatesOutcome {
-            verdict: Verdict::Unknown,
-            reason: String::new(),
             stretch: RecordedStretch { acknowledged: 5, ..RecordedStretch::default() },
             boundaries: StateCount { kind: StateKind::Boundary, judged, total: 10 },
-            within: Vec::new(),
-            within_log2: None,
-            equal_boundaries: 0,
-            equal_within: 0,
-            thorough: 0,
-            lost: 0,
-            failed: 0,
             unknown,
-            state_ms: None,
-            phases: None,
-            judging_ms: None,
-            failures: Vec::new(),
-            unchecked: None,
-            cause: None,
-            kept: None,
+            ..StatesOutcome::default()
         }
     }
 

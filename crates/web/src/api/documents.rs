@@ -5,6 +5,7 @@ use pgdyno_analysis::Badge;
 use pgdyno_model::json::{self, Document as Schema};
 use pgdyno_model::record::RunState;
 use pgdyno_report::json::for_browser;
+use pgdyno_store::RunSummary;
 use pgdyno_store::notes::NoteVersion;
 use serde::Serialize;
 
@@ -73,26 +74,9 @@ pub(crate) struct Runs {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunRow {
-    /// The run's id.
-    pub(crate) id: String,
-    /// The recipe's or the file's name.
-    pub(crate) recipe: String,
-    /// The question that the run answers.
-    pub(crate) question: Option<String>,
-    /// When the run began (RFC 3339, UTC).
-    pub(crate) started_at: String,
-    /// Where the run stands.
-    pub(crate) state: RunState,
-    /// Planned trials that are completed (count).
-    pub(crate) trials_done: u32,
-    /// Planned trials (count).
-    pub(crate) trials_planned: u32,
-    /// Attempts that failed (count).
-    pub(crate) attempts_failed: u32,
-    /// Treatments whose crash tests were asked for and are not done to the end (count).
-    pub(crate) not_crashed: u32,
-    /// Whether `pgdyno pgbench --store` stored it: nothing but the load was controlled.
-    pub(crate) ad_hoc: bool,
+    /// The run, and where it stands.
+    #[serde(flatten)]
+    pub(crate) summary: RunSummary,
     /// The last session's machine, in words; null while it is not known.
     pub(crate) host: Option<String>,
     /// How far the run answers its question; null while that is not known.

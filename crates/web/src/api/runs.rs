@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::digest::DigestCache;
 use axum::extract::State;
 use axum::response::Response;
+use pgdyno_store::ListedRun;
 use pgdyno_store::notes::{Note, Notes};
-use pgdyno_store::{ListedRun, RunSummary};
 
 use super::documents::{NotedRow, RunRow, Runs, respond};
 use crate::app::{App, Shared, blocking};
@@ -43,23 +43,10 @@ fn row(
 ) -> RunRow {
     // A run that goes on shows its trials so far, and an answer only once it is that of all.
     let (last, now) = (digests.last(&run.summary.id), digests.get(run));
-    let RunSummary { id, recipe, question, started_at, .. } = run.summary.clone();
-    let RunSummary {
-        state, trials_done, trials_planned, attempts_failed, not_crashed, ad_hoc, ..
-    } = run.summary;
-    let Note { text, tags } = notes.remove(&id).unwrap_or_default();
+    let Note { text, tags } = notes.remove(&run.summary.id).unwrap_or_default();
     RunRow {
-        is_live: live.contains(&id),
-        id,
-        recipe,
-        question,
-        started_at: started_at.to_string(),
-        state,
-        trials_done,
-        trials_planned,
-        attempts_failed,
-        not_crashed,
-        ad_hoc,
+        is_live: live.contains(&run.summary.id),
+        summary: run.summary.clone(),
         host: last.and_then(|digest| digest.host.clone()),
         badge: now.map(|digest| digest.badge),
         headline: now.map(|digest| digest.headline.clone()),

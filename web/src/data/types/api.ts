@@ -1582,7 +1582,7 @@ export interface LiveRun {
    */
   run: string;
   /**
-   * Schema of this file's records, `LiveRun::SCHEMA`.
+   * Schema of the records in words, `LiveRun::SCHEMA`.
    */
   schema: string;
   /**
@@ -6384,11 +6384,11 @@ export interface NotedRow {
  */
 export interface RunRow {
   /**
-   * Whether `pgdyno pgbench --store` stored it: nothing but the load was controlled.
+   * Whether `pgdyno pgbench --store` stored the run.
    */
   ad_hoc: boolean;
   /**
-   * Attempts that failed (count).
+   * Attempts that failed (count), also those whose trial was completed later.
    */
   attempts_failed: number;
   /**
@@ -6404,7 +6404,11 @@ export interface RunRow {
    */
   host: string | null;
   /**
-   * The run's id.
+   * Machines that the run's sessions ran on, by name, or as `--hosts` named the machine. Sessions of earlier versions name none.
+   */
+  hosts: string[];
+  /**
+   * Name.
    */
   id: string;
   /**
@@ -6420,11 +6424,11 @@ export interface RunRow {
    */
   note: string;
   /**
-   * The question that the run answers.
+   * Question that the run answers.
    */
   question: string | null;
   /**
-   * The recipe's or the file's name.
+   * Name of the recipe or of the experiment file.
    */
   recipe: string;
   /**
@@ -6432,11 +6436,11 @@ export interface RunRow {
    */
   spark: number[];
   /**
-   * When the run began (RFC 3339, UTC).
+   * When the run began.
    */
   started_at: string;
   /**
-   * Where the run stands.
+   * State of the run, by its trials and sessions.
    */
   state: RunState;
   /**

@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use crate::serve_support::{Events, Served};
 use crate::support::{World, ask};
+use pgdyno_model::progress::Event;
+use pgdyno_report::live::LiveRecord;
 
 /// A second of load as a watcher receives it: place of its trial, whether it belongs to the
 /// measured window, and its end since the phase's beginning (microseconds).
@@ -58,7 +60,10 @@ fn second(trial: u64, record: &Value) -> Second {
 /// The seconds in a live file.
 pub(crate) fn read_live_file(text: &str) -> Vec<Second> {
     let mut told = Told::default();
-    text.lines().for_each(|line| told.add(&serde_json::from_str(line).unwrap()));
+    for line in text.lines() {
+        let event: Event = serde_json::from_str(line).unwrap();
+        told.add(&serde_json::to_value(LiveRecord::new(&event)).unwrap());
+    }
     told.seconds
 }
 
