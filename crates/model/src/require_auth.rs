@@ -1,5 +1,6 @@
 //! By which methods a client lets a server ask for proof of identity; libpq's `require_auth`.
 
+use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 use thiserror::Error;
 
@@ -39,7 +40,8 @@ impl AuthMethod {
 /// let but: RequireAuth = "!password,!md5".parse().unwrap();
 /// assert!(but.accepts(AuthMethod::None) && !but.names(AuthMethod::Gss));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct RequireAuth {
     text: String,
     refused: u8,
@@ -78,6 +80,20 @@ impl RequireAuth {
     /// The list as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+}
+
+impl TryFrom<String> for RequireAuth {
+    type Error = RequireAuthError;
+
+    fn try_from(text: String) -> Result<Self, RequireAuthError> {
+        text.parse()
+    }
+}
+
+impl From<RequireAuth> for String {
+    fn from(list: RequireAuth) -> Self {
+        list.text
     }
 }
 

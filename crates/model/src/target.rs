@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr};
 
 use crate::names::names;
@@ -34,7 +35,7 @@ impl fmt::Debug for Secret {
 }
 
 /// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Address {
     /// A Unix socket: its directory and port, as libpq's `host=/directory port=…`.
@@ -74,9 +75,9 @@ impl fmt::Display for Address {
 
 /// Whether a connection is encrypted, and how far the server's certificate is trusted; libpq's
 /// `sslmode`.
-#[derive(
-    Clone, Copy, Debug, Default, Display, EnumString, IntoStaticStr, PartialEq, Eq, PartialOrd, Ord,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[derive(Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SslMode {
     /// Never encrypted.
@@ -103,7 +104,7 @@ impl SslMode {
 names!(SslMode, named);
 
 /// Whether SCRAM is tied to the TLS connection it runs in; libpq's `channel_binding`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChannelBinding {
     /// Never.
     Disable,
@@ -115,7 +116,7 @@ pub enum ChannelBinding {
 }
 
 /// Who may have signed the server's certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RootCert {
     /// The certificates of this PEM file.
     File(PathBuf),
@@ -124,7 +125,7 @@ pub enum RootCert {
 }
 
 /// How a connection is encrypted. The default is: not at all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
     /// Whether, and how far the server is trusted.
     pub mode: SslMode,
@@ -139,7 +140,9 @@ pub struct Tls {
 }
 
 /// Kind of session that is wanted; libpq's `target_session_attrs`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, IntoStaticStr, Serialize, Deserialize,
+)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SessionAttrs {
     /// Any.
@@ -235,7 +238,7 @@ impl Target {
 }
 
 /// How a connection chooses among several servers; libpq's `load_balance_hosts`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LoadBalanceHosts {
     /// They are tried in the order in which they are named.
     #[default]

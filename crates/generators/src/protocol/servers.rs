@@ -1,12 +1,10 @@
 //! Servers with their passwords on the way to a worker. They travel on its standard input alone.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use pgdyno_model::target::{
-    Address, ChannelBinding, LoadBalanceHosts, RequireAuth, RootCert, Secret, Servers,
-    SessionAttrs, SslMode, Target, Tls,
+    Address, LoadBalanceHosts, RequireAuth, Secret, Servers, SessionAttrs, Target, Tls,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +12,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ServersData {
     targets: Vec<OneTarget>,
-    #[serde(with = "LoadBalanceHostsData")]
     load_balance_hosts: LoadBalanceHosts,
 }
 
@@ -41,7 +38,6 @@ struct OneTarget(#[serde(with = "TargetData")] Target);
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Target")]
 struct TargetData {
-    #[serde(with = "AddressData")]
     address: Address,
     host_address: Option<IpAddr>,
     user: String,
@@ -49,85 +45,10 @@ struct TargetData {
     password: Option<Secret>,
     database: String,
     settings: Vec<(String, String)>,
-    #[serde(with = "TlsData")]
     tls: Tls,
-    #[serde(with = "name")]
     session_attrs: SessionAttrs,
-    #[serde(with = "require_auth")]
     require_auth: RequireAuth,
     connect_timeout: Option<Duration>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Address")]
-enum AddressData {
-    Unix { directory: PathBuf, port: u16 },
-    Tcp { host: String, port: u16 },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Tls")]
-struct TlsData {
-    #[serde(with = "name")]
-    mode: SslMode,
-    #[serde(with = "root")]
-    root: Option<RootCert>,
-    cert: Option<PathBuf>,
-    key: Option<PathBuf>,
-    #[serde(with = "ChannelBindingData")]
-    channel_binding: ChannelBinding,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "ChannelBinding")]
-enum ChannelBindingData {
-    Disable,
-    Prefer,
-    Require,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "LoadBalanceHosts")]
-enum LoadBalanceHostsData {
-    Disable,
-    Random,
-}
-
-/// Values that have a name in conninfo strings.
-mod name {
-    use std::str::FromStr;
-
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    pub(super) fn serialize<T, S>(value: &T, to: S) -> Result<S::Ok, S::Error>
-    where
-        T: Copy + Into<&'static str>,
-        S: Serializer,
-    {
-        to.serialize_str((*value).into())
-    }
-
-    pub(super) fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
-    where
-        T: FromStr,
-        D: Deserializer<'de>,
-    {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(|_| D::Error::custom(format!("unknown name `{text}`")))
-    }
-}
-
-mod require_auth {
-    use pgdyno_model::target::RequireAuth;
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    pub(super) fn serialize<S: Serializer>(list: &RequireAuth, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(list.as_str())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RequireAuth, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
-    }
 }
 
 mod secret {
@@ -148,37 +69,10 @@ mod secret {
     }
 }
 
-/// Root certificates: those of a file, or for an empty path those of the system.
-mod root {
-    use std::path::PathBuf;
-
-    use pgdyno_model::target::RootCert;
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        root: &Option<RootCert>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        let path = root.as_ref().map(|root| match root {
-            RootCert::File(path) => path.clone(),
-            RootCert::System => PathBuf::new(),
-        });
-        path.serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<RootCert>, D::Error> {
-        let path = Option::<PathBuf>::deserialize(from)?;
-        Ok(path.map(|path| match path.as_os_str().is_empty() {
-            true => RootCert::System,
-            false => RootCert::File(path),
-        }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::target::{RootCert, SslMode};
+
     use super::*;
 
     #[test]
