@@ -1,6 +1,7 @@
 //! Parameters of kernel modules that this machine's kernel lacks.
 use crate::common::Place;
 use crate::common::stacks::plan;
+use pgdyno_model::advice::with_causes;
 use pgdyno_model::storage::{DeviceSettings, Storage};
 use pgdyno_model::{Advice, FailureKind};
 use pgdyno_storage::{StorageError, Wipe};
@@ -28,7 +29,7 @@ fn a_module_or_a_parameter_that_the_kernel_lacks_makes_the_storage_unavailable()
             return;
         }
         assert_eq!(error.kind(), FailureKind::Unavailable, "{error}");
-        assert!(error.to_string().contains(&format!("/sys/module/{module}")), "{error}");
+        assert!(with_causes(&error).contains(&format!("/sys/module/{module}")), "{error}");
         assert!(error.help().unwrap().contains(help), "{error}");
     }
 }

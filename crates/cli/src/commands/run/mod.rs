@@ -17,6 +17,7 @@ use pgdyno_experiment::recipes;
 use pgdyno_lab::Consent;
 use pgdyno_lab::notify::notify;
 use pgdyno_lab::run::{self as lab, Outcome};
+use pgdyno_model::advice::with_causes;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_provision::stores::open_store;
 use pgdyno_report::{self as report, Page, RunReport};
@@ -48,7 +49,7 @@ pub(crate) fn run(options: &RunArgs, context: &Context) -> Result<ExitStatus, Co
     if let Some(command) = &options.notify {
         let outcome = to_json(&outcome.record_end(&ended))?;
         if let Err(error) = notify(command, &outcome, context.stop()) {
-            print_stderr(&format!("warning: {error}"));
+            print_stderr(&format!("warning: {}", with_causes(&error)));
         }
     }
     ended
