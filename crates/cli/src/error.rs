@@ -4,13 +4,14 @@
 //! command finds wrong is said where it is found ([`CommandError::new`]), help beside it.
 
 use std::error::Error;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io;
 
 use pgdyno_analysis::comparison::runs::CompareError;
 use pgdyno_analysis::gate::GateError;
 use pgdyno_experiment::ExperimentError;
 use pgdyno_experiment::file::FileError;
+use pgdyno_model::advice::causes;
 use pgdyno_model::{Advice, FailureKind};
 use pgdyno_provision::BenchError;
 use pgdyno_report::ReportError;
@@ -154,13 +155,7 @@ pub(crate) fn unless_interrupted<T>(
 
 /// Renders an error with its causes, one on each line.
 pub(crate) fn render_chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let _ = write!(text, "\n  because: {inner}");
-        cause = inner.source();
-    }
-    text
+    causes(error).fold(error.to_string(), |text, cause| format!("{text}\n  because: {cause}"))
 }
 
 #[cfg(test)]

@@ -92,10 +92,6 @@ pub(crate) enum FixedSettingReason {
 /// Reason why the kernel's caches cannot be dropped while an external server runs.
 pub(crate) const NOT_STOPPED: &str = "the server is not pgdyno's to stop meanwhile";
 
-/// Advice for a setting that only a restart changes.
-pub(crate) const RESTART: &str = "leave it out, or compare two servers that were started with \
-                                  different values: `postgres.dsn` as a factor";
-
 impl Advice for LabError {
     fn help(&self) -> Option<String> {
         let help = match self {
@@ -128,7 +124,10 @@ impl Advice for LabError {
                 "`alter_system = true` in `[postgres]` lets pgdyno do that with ALTER SYSTEM and a \
                  reload, and put it back"
             }
-            Self::FixedSetting { reason: FixedSettingReason::TakesRestart, .. } => RESTART,
+            Self::FixedSetting { reason: FixedSettingReason::TakesRestart, .. } => {
+                "leave it out, or compare two servers that were started with different values: \
+                 `postgres.dsn` as a factor"
+            }
             Self::DropCaches(_) => {
                 "run as root on a server of pgdyno's own, or leave `drop_caches` out"
             }

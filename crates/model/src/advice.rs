@@ -80,10 +80,7 @@ pub enum FailureKind {
 }
 
 /// A failure as records keep it.
-///
-/// Reads also the text that earlier versions stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "StoredFailure")]
 pub struct Failure {
     /// Kind of obstacle.
     pub kind: FailureKind,
@@ -97,6 +94,12 @@ impl Failure {
     /// Creates the failure `message` without advice.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), help: None }
+    }
+
+    /// Reads a failure as a store has it: JSON, or the text of an earlier version.
+    pub fn from_stored(stored: String) -> Self {
+        let read = stored.starts_with('{').then(|| serde_json::from_str(&stored).ok()).flatten();
+        read.unwrap_or_else(|| Self::new(FailureKind::Unknown, stored))
     }
 }
 
@@ -113,34 +116,15 @@ impl fmt::Display for Failure {
     }
 }
 
-/// JSON of a failure, in this version or an earlier one.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum StoredFailure {
-    Text(String),
-    Fields { kind: FailureKind, message: String, help: Option<String> },
-}
-
-impl From<StoredFailure> for Failure {
-    fn from(stored: StoredFailure) -> Self {
-        match stored {
-            StoredFailure::Text(message) => Self::new(FailureKind::Unknown, message),
-            StoredFailure::Fields { kind, message, help } => Self { kind, message, help },
-        }
-    }
+/// Returns the causes of `error`, each the cause of the one before.
+pub fn causes(error: &dyn Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&cause| cause.source())
 }
 
 /// Returns `error` with its causes, separated by `: `, for places where several complaints are
 /// listed as text.
 pub fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
+    causes(error).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]
@@ -154,8 +138,11 @@ mod tests {
         let json = serde_json::to_string(&full).unwrap();
         assert_eq!(serde_json::from_str::<Failure>(&json).unwrap(), full);
         assert_eq!(full.to_string(), "cannot write: full (help: free room there)");
-        let text: Failure = serde_json::from_str("\"the server died\"").unwrap();
-        assert_eq!(text, Failure::new(FailureKind::Unknown, "the server died"));
+        assert_eq!(Failure::from_stored(json.clone()), full);
+        for text in ["the server died", "\"quoted\" by a server", "{x} is no setting"] {
+            let read = Failure::from_stored(text.to_owned());
+            assert_eq!(read, Failure::new(FailureKind::Unknown, text));
+        }
         let later = json.replace("storage", "quantum");
         let later: Failure = serde_json::from_str(&later).unwrap();
         assert_eq!((later.kind, later.message), (FailureKind::Unknown, full.message));

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
+use pgdyno_model::Failure;
 use pgdyno_model::facts::{HostFacts, Owner, Setting};
 use pgdyno_model::measurement::Second;
 use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Sample, Table};
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Failure, FailureKind};
 use pgdyno_model::{Latencies, Measurement, RunRecord, SecondLatencies, TrialRecord};
 use rusqlite::types::{FromSql, Type, ValueRef};
 use rusqlite::{Row, params};
@@ -215,7 +215,7 @@ impl Store {
                     repeat: row.get(4)?,
                     started_at: time(row, 5)?,
                     measured_at: row.get::<_, Option<u64>>(6)?.map(Epoch),
-                    failure: row.get::<_, Option<String>>(7)?.map(stored_failure),
+                    failure: row.get::<_, Option<String>>(7)?.map(Failure::from_stored),
                     measurement: json(row, 8)?,
                     server_count: json(row, 9)?,
                     server: json(row, 10)?,
@@ -441,26 +441,4 @@ fn owner(row: &Row<'_>, first: usize) -> rusqlite::Result<Owner> {
         boot_id: row.get(first + 2)?,
         host: None,
     })
-}
-
-/// Reads the failure of a trial: JSON, or the text that earlier versions stored.
-fn stored_failure(stored: String) -> Failure {
-    let read = stored.starts_with('{').then(|| serde_json::from_str(&stored).ok()).flatten();
-    read.unwrap_or_else(|| Failure::new(FailureKind::Unknown, stored))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_that_an_earlier_version_stored_is_its_text() {
-        let whole = Failure::new(FailureKind::Load, "p99 is above 20 ms");
-        let stored = serde_json::to_string(&whole).unwrap();
-        assert_eq!(stored_failure(stored), whole);
-        for text in ["the server ended", "\"quoted\" by a server", "{x} is no setting"] {
-            let read = stored_failure(text.to_owned());
-            assert_eq!(read, Failure::new(FailureKind::Unknown, text));
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! Errors of control connections and their statements.
 
-use std::error::Error as _;
-
+use pgdyno_model::advice::causes;
 use pgdyno_model::{Advice, FailureKind};
 use pgdyno_wire::ServerError;
 use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
@@ -132,13 +131,10 @@ pub fn error_text(error: &tokio_postgres::Error) -> String {
         return text;
     }
     let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
+    for cause in causes(error).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
         }
-        cause = inner.source();
     }
     text
 }

@@ -184,12 +184,8 @@ impl Connection {
             });
             launched.end(Instant::now() + LAST_WORDS);
         });
-        let program = wait(&ready, LAUNCH).map_err(|e| {
-            if e.kind() == io::ErrorKind::Interrupted {
-                return BenchError::Interrupted;
-            }
-            PlugError::Unreachable { host: host.to_owned(), source: e }.into()
-        })?;
+        let program = wait(&ready, LAUNCH)
+            .map_err(|source| PlugError::Unreachable { host: host.to_owned(), source })?;
         Ok(Self { host: host.to_owned(), requests, program: Arc::new(program) })
     }
 

@@ -26,7 +26,7 @@ pub(super) enum PlugError {
     Unusable { path: PathBuf, source: io::Error },
     /// Another account could change the session that this machine keeps.
     #[error("cannot crash with a session of the fault `plug`")]
-    Untrusted(#[from] TrustError),
+    Untrusted(#[source] TrustError),
     /// A process still offers load for the session.
     #[error(
         "cannot crash {name}: process {pid} offers load for that already, and the machine was not \
@@ -122,6 +122,9 @@ impl Advice for PlugError {
 
     fn kind(&self) -> FailureKind {
         match self {
+            Self::Unreachable { source, .. } if source.kind() == io::ErrorKind::Interrupted => {
+                FailureKind::Interrupted
+            }
             Self::Unreachable { .. } | Self::Witness { .. } => FailureKind::Generators,
             Self::ProgramsGone { .. } | Self::NotAdopted { .. } => FailureKind::Server,
             Self::Unusable { .. }
