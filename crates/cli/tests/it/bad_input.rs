@@ -101,12 +101,21 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
         return;
     }
     let world = World::new();
-    let small = Tmpfs::mount(&world.path("small"), "size=1300m");
+    let small = Tmpfs::mount(&world.path("small"), "size=600m");
     let disk = format!("storage.disk.directory={}", small.0.display());
+    // Of two clusters, the second one writes its settings after the disk is full.
     let child = world.spawn(&quick(
         &world,
         "quickstart",
-        &[&disk, "experiment.repeats=1", "load.duration=3s", "load.rate=1000"],
+        &[
+            &disk,
+            "experiment.repeats=1",
+            "experiment.order=\"sequential\"",
+            "factors={ scale = [1, 2], clients = [1, 8] }",
+            "postgres.settings.max_wal_size=64MB",
+            "load.duration=3s",
+            "load.rate=1000",
+        ],
     ));
     // The room is there when it is asked for; then somebody else takes it.
     world.until("the first trial to be stored", || world.trials_stored() >= 1);

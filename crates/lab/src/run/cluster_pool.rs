@@ -1,12 +1,13 @@
 //! The servers of a run: one for each [`ClusterKey`], at most one of them running.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
 use pgdyno_emulated_disk::DiskServer;
-use pgdyno_exec::directory::room;
+use pgdyno_exec::directory::{room, too_little_room};
 use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::clusters::{Build, ClusterKey};
 use pgdyno_experiment::footprint::{self, RoomNeeded};
@@ -29,6 +30,9 @@ use super::templates::Templates;
 use pgdyno_provision::BenchError;
 use pgdyno_provision::Context;
 use pgdyno_provision::provisioner::{ClusterRequest, Provisioner, check_room};
+
+/// Size of a WAL segment, unless initdb was told otherwise. A server needs room for a whole one.
+const WAL_SEGMENT: Bytes = Bytes(16 << 20);
 
 /// All servers of a run, and the storages that they lie on.
 pub(super) struct ClusterPool<'a> {
@@ -356,6 +360,22 @@ impl<'a> ClusterPool<'a> {
         let wal = wal.map(|wal| wal.unwrap_or(&treatment.storage));
         let accounted = wal.and_then(|name| storages?.disk(name));
         Ok(ReadyServer { server, storages, lies_on, accounted })
+    }
+
+    /// Adds to `failure` of a trial of `treatment` which directory is full, if one is. The server
+    /// itself may be unable to log it: its log lies beside its data.
+    pub(super) fn name_full_directory(&self, treatment: &Treatment, failure: &mut Failure) {
+        if self.storages.is_none() {
+            return;
+        }
+        let lies_on = self.prepared.lies_on(&treatment.storage);
+        let full = lies_on.into_iter().filter_map(|name| self.path(name).ok()).find_map(|at| {
+            let free = too_little_room(&at, WAL_SEGMENT).ok().flatten()?;
+            Some((at, free))
+        });
+        if let Some((at, free)) = full {
+            let _ = write!(failure.message, " ({} is full: {free} are free)", at.display());
+        }
     }
 
     /// Takes pgdyno's own servers and every storage down, to be made again later. Returns a line

@@ -7,21 +7,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::Client;
-use pgdyno_exec::directory::too_little_room;
-use pgdyno_model::Failure;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
-use pgdyno_model::units::Bytes;
 use pgdyno_observe::telemetry::MonitoredServer;
 use pgdyno_postgres::{Cluster, StopMode};
-use std::fmt::Write as _;
 
 use super::external_server::ExternalSchema;
 use pgdyno_provision::BenchError;
 use pgdyno_provision::provisioner::DATABASE;
-
-/// Size of a WAL segment, unless initdb was told otherwise. A server needs room for a whole one.
-const WAL_SEGMENT: Bytes = Bytes(16 << 20);
 
 /// A server that load can be offered to.
 pub(super) enum Server {
@@ -176,18 +169,6 @@ impl Server {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-    }
-
-    /// Returns `failure`, and after it the folder of a managed server that is full, if one is. The
-    /// server itself may be unable to log it: its log lies beside its data.
-    pub(super) fn with_full_folder(&self, mut failure: Failure) -> Failure {
-        let Self::Managed(cluster) = self else { return failure };
-        let folders = [cluster.data(), cluster.data().join("pg_wal")];
-        let free = |at: &PathBuf| too_little_room(at, WAL_SEGMENT).ok().flatten();
-        if let Some((at, free)) = folders.iter().find_map(|at| Some((at, free(at)?))) {
-            let _ = write!(failure.message, " ({} is full: {free} are free)", at.display());
-        }
-        failure
     }
 
     pub(super) fn facts(&self) -> Result<ServerFacts, BenchError> {

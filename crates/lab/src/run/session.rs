@@ -353,14 +353,18 @@ impl<'a> RunSession<'a> {
         let context = self.context;
         let trial = Trial { prepared, planned, treatment, context, left };
         let begun = trial.new_record();
-        match self.pool.ready(treatment) {
-            Ok(ready) => trial.run(ready),
-            Err(_) if context.is_stopped() => Err(BenchError::Interrupted),
+        let mut attempt = match self.pool.ready(treatment) {
+            Ok(ready) => trial.run(ready)?,
+            Err(_) if context.is_stopped() => return Err(BenchError::Interrupted),
             Err(e) => {
                 let record = TrialRecord { failure: Some(e.failure()), ..begun };
-                Ok(Attempt { record, may_pass: false })
+                Attempt { record, may_pass: false }
             }
+        };
+        if let Some(failure) = &mut attempt.record.failure {
+            self.pool.name_full_directory(treatment, failure);
         }
+        Ok(attempt)
     }
 }
 

@@ -132,20 +132,17 @@ impl Trial<'_> {
         let server = ready.server;
         begun.server_log = server.log_since(mark);
         self.context.check_stop()?;
-        let mut attempt = match measured {
-            Ok(phase) => Attempt { record: self.record(begun, phase, server), may_pass: false },
+        match measured {
+            Ok(phase) => Ok(Attempt { record: self.record(begun, phase, server), may_pass: false }),
             Err(error) => {
                 // A server that died explains more than the statement that noticed it.
                 let error = server.death().unwrap_or(error);
                 let may_pass =
                     error.cause::<GeneratorsError>().is_some_and(GeneratorsError::may_pass);
                 let record = TrialRecord { failure: Some(error.failure()), ..begun };
-                Attempt { record, may_pass }
+                Ok(Attempt { record, may_pass })
             }
-        };
-        let failure = attempt.record.failure.take();
-        attempt.record.failure = failure.map(|failure| server.with_full_folder(failure));
-        Ok(attempt)
+        }
     }
 
     /// Measures the trial. Returns the server's facts too, unless an error came before they were
