@@ -4,6 +4,7 @@
 //! - `programs`: `exec` alone starts programs.
 //! - `prose`: width of lines, first words of documentation.
 //! - `security`: each test that `docs/security.md` names exists.
+//! - `size`: no crate holds more than a reader can know.
 //! - `test_programs`: a crate's integration tests are one program.
 #![cfg(test)]
 
@@ -11,6 +12,7 @@ mod dependencies;
 mod programs;
 mod prose;
 mod security;
+mod size;
 mod test_programs;
 
 use std::path::{Path, PathBuf};
