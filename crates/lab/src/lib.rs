@@ -21,8 +21,8 @@
 //!
 //! let source = recipes::source("quickstart")?;
 //! let seed = Override::parse("experiment.seed=7")?;
-//! let prepared = ResolvedExperiment::new(source, vec![seed], &ThisHost)?;
-//! assert_eq!(prepared.plan.seed, 7);
+//! let resolved = ResolvedExperiment::new(source, vec![seed], &ThisHost)?;
+//! assert_eq!(resolved.plan.seed, 7);
 //! # Ok::<(), pgdyno_experiment::ExperimentError>(())
 //! ```
 //!
@@ -36,9 +36,9 @@
 //! use pgdyno_model::progress::Silent;
 //! use pgdyno_provision::ThisHost;
 //!
-//! let prepared = ResolvedExperiment::new(recipes::source("quickstart")?, Vec::new(), &ThisHost)?;
+//! let resolved = ResolvedExperiment::new(recipes::source("quickstart")?, Vec::new(), &ThisHost)?;
 //! let stop = AtomicBool::new(false);
-//! let outcome = run::run(&prepared, Path::new("store.sqlite3"), &Silent, &stop)?;
+//! let outcome = run::run(&resolved, Path::new("store.sqlite3"), &Silent, &stop)?;
 //! println!("run {}: {} trials failed", outcome.run, outcome.failed);
 //! # Ok::<(), pgdyno_provision::BenchError>(())
 //! ```

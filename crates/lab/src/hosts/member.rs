@@ -49,7 +49,7 @@ pub fn run_assignment(
             (outcome.run, outcome.end)
         }
         None => {
-            let outcome = run::run(&assignment.prepare()?, &store, progress, stop)?;
+            let outcome = run::run(&assignment.resolve()?, &store, progress, stop)?;
             (outcome.run, outcome.end)
         }
     };

@@ -117,7 +117,7 @@ impl Assignment {
     }
 
     /// Returns the experiment, ready to run.
-    fn prepare(&self) -> Result<ResolvedExperiment, pgdyno_provision::BenchError> {
+    fn resolve(&self) -> Result<ResolvedExperiment, pgdyno_provision::BenchError> {
         let source = Source {
             name: self.name.clone(),
             shown: self.shown.clone(),
@@ -125,9 +125,9 @@ impl Assignment {
             base: self.base.clone(),
         };
         let overrides = self.overrides.iter().map(|given| Override::parse(given));
-        let prepared =
+        let resolved =
             ResolvedExperiment::new(source, overrides.collect::<Result<_, _>>()?, &ThisHost)?;
-        Ok(prepared.with_wipe(self.wipe.clone(), &ThisHost)?)
+        Ok(resolved.with_wipe(self.wipe.clone(), &ThisHost)?)
     }
 }
 

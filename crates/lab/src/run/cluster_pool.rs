@@ -36,7 +36,7 @@ const WAL_SEGMENT: Bytes = Bytes(16 << 20);
 
 /// All servers of a run, and the storages that they lie on.
 pub(super) struct ClusterPool<'a> {
-    prepared: &'a ResolvedExperiment,
+    resolved: &'a ResolvedExperiment,
     provisioner: Provisioner<'a>,
     // Dropped in this order: servers before the storages that hold them.
     slots: BTreeMap<ClusterKey, Slot>,
@@ -102,22 +102,22 @@ impl<'a> ClusterPool<'a> {
     /// # Errors
     /// No storage can be made, or the experiment itself is wrong.
     pub(super) fn make(
-        prepared: &'a ResolvedExperiment,
+        resolved: &'a ResolvedExperiment,
         installs: BTreeMap<Build, Install>,
         storages: StoragePool<'a>,
         provisioner: Provisioner<'a>,
     ) -> Result<Self, BenchError> {
         let mut pool = Self {
-            prepared,
+            resolved,
             provisioner,
             slots: BTreeMap::new(),
             installs,
             templates: Templates::default(),
             storages: Some(storages),
         };
-        let mut room = SharedRoom::new(prepared);
+        let mut room = SharedRoom::new(resolved);
         let mut first_error = None;
-        for storage in prepared.storages() {
+        for storage in resolved.storages() {
             if let Err(e) = pool.ensure_mounted(storage) {
                 if e.kind() == FailureKind::Input || pool.provisioner.context.is_stopped() {
                     return Err(e);
@@ -126,11 +126,11 @@ impl<'a> ClusterPool<'a> {
                 first_error.get_or_insert(e);
                 continue;
             }
-            for name in prepared.lies_on(storage) {
-                room.check(name, &pool.path(name)?, !is_own_filesystem(prepared, name))?;
+            for name in resolved.lies_on(storage) {
+                room.check(name, &pool.path(name)?, !is_own_filesystem(resolved, name))?;
             }
             let on_it = |(key, _): &(ClusterKey, _)| key.storage == storage;
-            for (key, _) in prepared.clusters().into_iter().filter(on_it) {
+            for (key, _) in resolved.clusters().into_iter().filter(on_it) {
                 let server = pool.cluster(&key)?;
                 pool.slots.insert(key, Slot::new(server));
             }
@@ -146,31 +146,31 @@ impl<'a> ClusterPool<'a> {
     /// # Errors
     /// A server cannot be reached, its schema cannot be used, or it refuses a setting.
     pub(super) fn connect_external(
-        prepared: &'a ResolvedExperiment,
+        resolved: &'a ResolvedExperiment,
         provisioner: Provisioner<'a>,
     ) -> Result<Self, BenchError> {
         let context = provisioner.context;
         let mut pool = Self {
-            prepared,
+            resolved,
             provisioner,
             slots: BTreeMap::new(),
             installs: BTreeMap::new(),
             templates: Templates::default(),
             storages: None,
         };
-        let asked = &prepared.experiment.postgres;
+        let asked = &resolved.experiment.postgres;
         let schema = asked.schema.as_deref();
         // Data sets are numbered on each server, by its address: several names may lead to one.
         let mut numbers: BTreeMap<Option<String>, u32> = BTreeMap::new();
-        for (key, _) in prepared.clusters() {
+        for (key, _) in resolved.clusters() {
             let Some(dsn) = asked.dsn_of(key.server.as_deref()) else { continue };
             let number = numbers.entry(postgres::external::server_name(dsn.reveal())).or_default();
             *number += 1;
             let mut external = ExternalSchema::connect(dsn, schema, *number, context.journal)?;
             let mut notes = external.claim_schema()?;
-            let treatments = prepared.plan.treatments.iter();
+            let treatments = resolved.plan.treatments.iter();
             let treatments: Vec<&Treatment> =
-                treatments.filter(|t| prepared.key(t) == key).collect();
+                treatments.filter(|t| resolved.key(t) == key).collect();
             let settings: Vec<&BTreeMap<String, String>> =
                 treatments.iter().map(|t| &t.settings).collect();
             let (more, read) = external.check_settings(&settings, asked, dsn, context.journal)?;
@@ -182,7 +182,7 @@ impl<'a> ClusterPool<'a> {
                 context.note(Notice::ExternalServer(note));
             }
             let server = Server::External(Box::new(external));
-            if prepared.experiment.between.prewarm {
+            if resolved.experiment.between.prewarm {
                 check_prewarm(&server)?;
             }
             pool.slots.insert(key, Slot::new(server));
@@ -203,7 +203,7 @@ impl<'a> ClusterPool<'a> {
     /// Returns whether this machine lacks something that a cluster on storage `name` needs.
     pub(super) fn is_unavailable(&self, name: &str) -> bool {
         let Some(storages) = &self.storages else { return false };
-        self.prepared.lies_on(name).into_iter().any(|one| storages.is_unavailable(one))
+        self.resolved.lies_on(name).into_iter().any(|one| storages.is_unavailable(one))
     }
 
     fn storages_mut(&mut self) -> Result<&mut StoragePool<'a>, LabError> {
@@ -213,12 +213,12 @@ impl<'a> ClusterPool<'a> {
     /// Makes storage `name` and the storages that its clusters' WAL and tablespaces lie on, unless
     /// they stand. First takes down the storages that share a device, with their clusters.
     pub(super) fn ensure_mounted(&mut self, name: &str) -> Result<(), BenchError> {
-        let (prepared, context) = (self.prepared, self.provisioner.context);
+        let (resolved, context) = (self.resolved, self.provisioner.context);
         let standing = self.storages_mut()?.standing();
         let in_the_way = |other: &&str| standing.contains(*other);
-        for other in prepared.excluded_by(name).into_iter().filter(in_the_way) {
+        for other in resolved.excluded_by(name).into_iter().filter(in_the_way) {
             context.begin(Activity::TakingDownStorage { storage: other.to_owned() });
-            let on_it = |key: &ClusterKey| prepared.lies_on(&key.storage).contains(other);
+            let on_it = |key: &ClusterKey| resolved.lies_on(&key.storage).contains(other);
             for (_, slot) in self.slots.iter_mut().filter(|(key, _)| on_it(key)) {
                 if let Err(e) = slot.remove_cluster() {
                     // Its device may be gone; the storage itself is taken down next.
@@ -229,7 +229,7 @@ impl<'a> ClusterPool<'a> {
             context.warn_left(left);
         }
         let Some(storages) = &mut self.storages else { return Ok(()) };
-        for one in prepared.lies_on(name) {
+        for one in resolved.lies_on(name) {
             storages.ensure_mounted(one, &self.provisioner)?;
         }
         Ok(())
@@ -237,11 +237,11 @@ impl<'a> ClusterPool<'a> {
 
     /// Makes the cluster of `key`. Its server has judged its settings and is stopped.
     fn cluster(&mut self, key: &ClusterKey) -> Result<Server, BenchError> {
-        let (prepared, context) = (self.prepared, self.provisioner.context);
+        let (resolved, context) = (self.resolved, self.provisioner.context);
         let install = self.installs[&key.build].clone();
         let (version, storage) = (install.version.clone(), key.storage.clone());
         context.begin(Activity::MakingCluster { version, storage });
-        let asked = &prepared.experiment.storage[&key.storage];
+        let asked = &resolved.experiment.storage[&key.storage];
         let wal = asked.wal.as_deref().map(|name| self.path(name)).transpose()?;
         let tablespaces = asked.tablespaces.keys().map(|name| Ok((name.clone(), self.path(name)?)));
         let tablespaces = tablespaces.collect::<Result<_, BenchError>>()?;
@@ -250,14 +250,14 @@ impl<'a> ClusterPool<'a> {
             data: &self.path(&key.storage)?,
             wal,
             tablespaces,
-            initdb: prepared.experiment.postgres.initdb.clone(),
-            settings: base_settings(prepared),
-            accepts: &prepared.settings_of(key),
-            connect: prepared.experiment.postgres.connect,
-            listen: prepared.experiment.postgres.listen,
+            initdb: resolved.experiment.postgres.initdb.clone(),
+            settings: base_settings(resolved),
+            accepts: &resolved.settings_of(key),
+            connect: resolved.experiment.postgres.connect,
+            listen: resolved.experiment.postgres.listen,
         })?;
         let mut server = Server::Managed(Box::new(cluster));
-        if prepared.experiment.between.prewarm {
+        if resolved.experiment.between.prewarm {
             check_prewarm(&server)?;
         }
         server.rest()?;
@@ -267,7 +267,7 @@ impl<'a> ClusterPool<'a> {
     /// Returns the facts of every storage.
     pub(super) fn facts(&self) -> Vec<StorageFacts> {
         let Some(storages) = &self.storages else { return Vec::new() };
-        self.prepared.storages().into_iter().map(|name| storages.facts(name)).collect()
+        self.resolved.storages().into_iter().map(|name| storages.facts(name)).collect()
     }
 
     /// Returns where storage `name` is mounted.
@@ -287,7 +287,7 @@ impl<'a> ClusterPool<'a> {
     pub(super) fn usable_storages(&self) -> Vec<String> {
         let Some(storages) = &self.storages else { return Vec::new() };
         let standing = storages.standing();
-        let all = self.prepared.storages().into_iter().filter(|name| !storages.is_broken(name));
+        let all = self.resolved.storages().into_iter().filter(|name| !storages.is_broken(name));
         let (mut first, then): (Vec<String>, Vec<String>) =
             all.map(str::to_owned).partition(|name| standing.contains(name));
         first.extend(then);
@@ -310,15 +310,15 @@ impl<'a> ClusterPool<'a> {
         &mut self,
         treatment: &'a Treatment,
     ) -> Result<ReadyServer<'_>, BenchError> {
-        let (prepared, context) = (self.prepared, self.provisioner.context);
-        let key = prepared.key(treatment);
+        let (resolved, context) = (self.resolved, self.provisioner.context);
+        let key = resolved.key(treatment);
         self.stop_others(Some(&key))?;
         if self.storages.is_some() {
             self.ensure_mounted(&key.storage)?;
         }
         if let Some(storages) = &mut self.storages {
             let device =
-                prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
+                resolved.experiment.storage[&key.storage].device.overlaid(&treatment.device);
             storages.set(&key.storage, &device, &self.provisioner)?;
             if let Some(slot) = self.slots.get_mut(&key)
                 && slot.may_load_with(&treatment.settings)
@@ -347,15 +347,15 @@ impl<'a> ClusterPool<'a> {
                 let (data, reason) = (key.data.to_string(), reason.clone());
                 return Err(LabError::NotLoaded { data, reason }.into());
             }
-            if let Err(e) = self.templates.fill(server, prepared, treatment, context) {
+            if let Err(e) = self.templates.fill(server, resolved, treatment, context) {
                 failed.insert(treatment.settings.clone(), e.failure());
                 return Err(e);
             }
             *is_loaded = true;
         }
-        let lies_on = prepared.lies_on(&treatment.storage);
+        let lies_on = resolved.lies_on(&treatment.storage);
         let storages = self.storages.as_ref();
-        let asked = prepared.experiment.storage.get(&treatment.storage);
+        let asked = resolved.experiment.storage.get(&treatment.storage);
         let wal = asked.filter(|asked| asked.flush_accounting).map(|asked| asked.wal.as_ref());
         let wal = wal.map(|wal| wal.unwrap_or(&treatment.storage));
         let accounted = wal.and_then(|name| storages?.disk(name));
@@ -368,7 +368,7 @@ impl<'a> ClusterPool<'a> {
         if self.storages.is_none() {
             return;
         }
-        let lies_on = self.prepared.lies_on(&treatment.storage);
+        let lies_on = self.resolved.lies_on(&treatment.storage);
         let full = lies_on.into_iter().filter_map(|name| self.path(name).ok()).find_map(|at| {
             let free = too_little_room(&at, WAL_SEGMENT).ok().flatten()?;
             Some((at, free))
@@ -408,8 +408,8 @@ impl<'a> ClusterPool<'a> {
 }
 
 /// Returns whether storage `name` is a filesystem that pgdyno makes.
-fn is_own_filesystem(prepared: &ResolvedExperiment, name: &str) -> bool {
-    !matches!(prepared.experiment.storage[name].backing, Backing::Directory(_))
+fn is_own_filesystem(resolved: &ResolvedExperiment, name: &str) -> bool {
+    !matches!(resolved.experiment.storage[name].backing, Backing::Directory(_))
 }
 
 /// Room needed on filesystems that several storages may share.
@@ -421,9 +421,9 @@ struct SharedRoom {
 }
 
 impl SharedRoom {
-    fn new(prepared: &ResolvedExperiment) -> Self {
+    fn new(resolved: &ResolvedExperiment) -> Self {
         Self {
-            needed: footprint::room(prepared),
+            needed: footprint::room(resolved),
             on_device: BTreeMap::new(),
             checked: BTreeSet::new(),
         }

@@ -51,39 +51,39 @@ pub struct Consent {
     pub trust: Trust,
 }
 
-/// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
+/// Runs `resolved` from the beginning. What is complete is in the store at `store` when this
 /// returns, however it ends.
 ///
 /// # Errors
 /// The run cannot begin. Then nothing is in the store, and nothing is left on the host.
 pub fn run(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Outcome, BenchError> {
     let feed = Feed::new(progress, store);
     let journal = clear_leftovers(&feed, stop)?;
-    let mut store = open_store_trusting(store, &prepared.trust)?;
+    let mut store = open_store_trusting(store, &resolved.trust)?;
     let context = Context { journal: &journal, progress: &feed, stop };
-    let prepared = &informed(prepared, &store, context);
-    watched(&feed, RunSession::begin(prepared, None, &mut store, context, &feed))
+    let resolved = &informed(resolved, &store, context);
+    watched(&feed, RunSession::begin(resolved, None, &mut store, context, &feed))
 }
 
-/// Returns `prepared` with the noise of this host as earlier runs in `store` found it, if the
+/// Returns `resolved` with the noise of this host as earlier runs in `store` found it, if the
 /// experiment counts that.
 fn informed(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     store: &Store,
     context: Context<'_>,
 ) -> ResolvedExperiment {
-    let mut prepared = prepared.clone();
-    if prepared.experiment.host_noise
-        && let Err(error) = learn(store, &mut prepared.plan, &crate::host())
+    let mut resolved = resolved.clone();
+    if resolved.experiment.host_noise
+        && let Err(error) = learn(store, &mut resolved.plan, &crate::host())
     {
         context.warn(Warning::NoiseUnread { reason: Failure::from(&error) });
     }
-    prepared
+    resolved
 }
 
 /// Resumes run `named` of the store at `store`: executes its unfinished trials.
@@ -131,20 +131,20 @@ pub fn resume(
     overrides.extend_from_slice(more);
     let kept: Vec<String> = overrides.iter().map(|o| o.given.clone()).collect();
     overrides.extend_from_slice(servers);
-    let mut prepared = ResolvedExperiment::from_run(source, overrides, &record.plan, &ThisHost)?
+    let mut resolved = ResolvedExperiment::from_run(source, overrides, &record.plan, &ThisHost)?
         .with_trust(trust, None)?
         .with_wipe(wipe, &ThisHost)?;
-    prepared.plan = extend::continued(&id, (&record.plan, state), prepared.plan, more)?;
+    resolved.plan = extend::continued(&id, (&record.plan, state), resolved.plan, more)?;
     if record.plan.crashed.is_empty() {
         // Earlier versions did not note what is crashed.
-        record.plan.crashed.clone_from(&prepared.plan.crashed);
+        record.plan.crashed.clone_from(&resolved.plan.crashed);
     }
     let as_begun = Plan {
         trials: record.plan.trials.clone(),
         extended_after: record.plan.extended_after.clone(),
-        ..prepared.plan.clone()
+        ..resolved.plan.clone()
     };
-    if as_begun != record.plan || (more.is_empty() && prepared.plan != record.plan) {
+    if as_begun != record.plan || (more.is_empty() && resolved.plan != record.plan) {
         return Err(LabError::OtherPlan { run: id }.into());
     }
     let extension = (!more.is_empty()).then_some(kept);
@@ -153,7 +153,7 @@ pub fn resume(
     let are_trials_over = state == RunState::Completed && more.is_empty();
     let continued = Continued { run: &id, extension, are_trials_over };
     let context = Context { journal: &journal, progress: &feed, stop };
-    watched(&feed, RunSession::begin(&prepared, Some(continued), &mut store, context, &feed))
+    watched(&feed, RunSession::begin(&resolved, Some(continued), &mut store, context, &feed))
 }
 
 /// Works through `session`, and tells watchers how it ended.

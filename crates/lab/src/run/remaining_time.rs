@@ -13,8 +13,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new(prepared: &ResolvedExperiment) -> Self {
-        Self { expected: estimate::trial(prepared), spent: Duration::ZERO, done: 0 }
+    pub(super) fn new(resolved: &ResolvedExperiment) -> Self {
+        Self { expected: estimate::trial(resolved), spent: Duration::ZERO, done: 0 }
     }
 
     /// Notes that a trial took `wall`.

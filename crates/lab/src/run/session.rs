@@ -52,7 +52,7 @@ pub struct Outcome {
 
 /// A run at work.
 pub(super) struct RunSession<'a> {
-    prepared: &'a ResolvedExperiment,
+    resolved: &'a ResolvedExperiment,
     context: Context<'a>,
     store: &'a mut Store,
     run: String,
@@ -74,29 +74,29 @@ pub(super) struct Continued<'a> {
 impl<'a> RunSession<'a> {
     /// Checks and makes all that the trials need, then begins run and session in the store.
     pub(super) fn begin(
-        prepared: &'a ResolvedExperiment,
+        resolved: &'a ResolvedExperiment,
         continued: Option<Continued<'_>>,
         store: &'a mut Store,
         context: Context<'a>,
         feed: &'a Feed<'a>,
     ) -> Result<Self, BenchError> {
-        for notice in &prepared.notices {
+        for notice in &resolved.notices {
             context.note(notice.clone());
         }
-        refuse_plug(&prepared.experiment)?;
-        check_log_rooms(prepared)?;
-        let mut todo = prepared.plan.trials.clone();
+        refuse_plug(&resolved.experiment)?;
+        check_log_rooms(resolved)?;
+        let mut todo = resolved.plan.trials.clone();
         if let Some(Continued { run, are_trials_over, .. }) = continued.as_ref() {
             let complete = store.completed_trials(run)?;
             todo.retain(|trial| !are_trials_over && !complete.contains(&trial.ordinal));
-            if todo.is_empty() && crashes_left(prepared, store, run)?.is_empty() {
+            if todo.is_empty() && crashes_left(resolved, store, run)?.is_empty() {
                 return Err(LabError::Complete { run: (*run).to_owned() }.into());
             }
         }
-        let pool = provide(prepared, context)
+        let pool = provide(resolved, context)
             .map_err(|e| if context.is_stopped() { BenchError::Interrupted } else { e })?;
         todo.retain(|trial| {
-            !pool.is_unavailable(&prepared.plan.treatments[trial.treatment].storage)
+            !pool.is_unavailable(&resolved.plan.treatments[trial.treatment].storage)
         });
         let record = SessionRecord {
             started_at: Epoch::from_time(SystemTime::now()),
@@ -107,24 +107,24 @@ impl<'a> RunSession<'a> {
         let run = match continued {
             Some(Continued { run, extension, .. }) => {
                 if let Some(overrides) = extension {
-                    store.extend_run(run, record.started_at, &overrides, &prepared.plan)?;
+                    store.extend_run(run, record.started_at, &overrides, &resolved.plan)?;
                 }
                 run.to_owned()
             }
             None => {
-                if prepared.experiment.seed.is_none() {
-                    context.note(Notice::SeedDrawn(prepared.plan.seed));
+                if resolved.experiment.seed.is_none() {
+                    context.note(Notice::SeedDrawn(resolved.plan.seed));
                 }
-                let run = new_run(prepared, record.started_at);
+                let run = new_run(resolved, record.started_at);
                 store.begin_run(&run)?;
                 run.id
             }
         };
         let session = store.begin_session(&run, &record)?;
-        let live = live_run(prepared, &run, &record, &todo);
+        let live = live_run(resolved, &run, &record, &todo);
         let (trials, store_path) = (todo.len(), store.path().to_owned());
         context.event(&Event::Begun { run: live, trials, store: store_path });
-        Ok(Self { prepared, context, store, run, session, todo, pool, feed })
+        Ok(Self { resolved, context, store, run, session, todo, pool, feed })
     }
 
     /// Runs every trial that is left, then takes everything down.
@@ -153,7 +153,7 @@ impl<'a> RunSession<'a> {
     /// Runs probes, trials, probes again, and crash tests. Returns how many trials failed, and how
     /// many crash tests were not done to the end.
     fn work_through(&mut self) -> Result<(u32, u32), BenchError> {
-        let probes = &self.prepared.experiment.probe;
+        let probes = &self.resolved.experiment.probe;
         self.measure_fsync_rates()?;
         self.probe_storages(&probes.before, false)?;
         let failed = self.trials()?;
@@ -171,19 +171,19 @@ impl<'a> RunSession<'a> {
     /// own. Returns how many could not be. Treatments whose storage is not available here have no
     /// trial either.
     fn crash(&mut self) -> Result<u32, BenchError> {
-        let mut left = crashes_left(self.prepared, self.store, &self.run)?;
-        let treatments = &self.prepared.plan.treatments;
+        let mut left = crashes_left(self.resolved, self.store, &self.run)?;
+        let treatments = &self.resolved.plan.treatments;
         left.retain(|index| !self.pool.is_unavailable(&treatments[*index].storage));
         if left.is_empty() {
             return Ok(0);
         }
-        let (prepared, context) = (self.prepared, self.context);
+        let (resolved, context) = (self.resolved, self.context);
         let mut failed = 0;
         context.warn_left(self.pool.clear());
         for index in left {
             self.check_stop()?;
-            let treatment = &prepared.plan.treatments[index];
-            let subject = Subject::new(prepared, treatment, context)?;
+            let treatment = &resolved.plan.treatments[index];
+            let subject = Subject::new(resolved, treatment, context)?;
             let id = new_record_id("crash", Epoch::from_time(SystemTime::now()));
             let worked = crash_treatment(&subject, &id, &self.run, index, context);
             let mut record = match worked {
@@ -210,7 +210,7 @@ impl<'a> RunSession<'a> {
         if kinds.is_empty() {
             return Ok(());
         }
-        let stages = &self.prepared.experiment.probe;
+        let stages = &self.resolved.experiment.probe;
         for name in self.pool.usable_storages() {
             self.check_stop()?;
             self.pool.ensure_mounted(&name)?;
@@ -228,7 +228,7 @@ impl<'a> RunSession<'a> {
 
     /// Measures the fsync rate of every storage.
     fn measure_fsync_rates(&mut self) -> Result<(), BenchError> {
-        let (time, context) = (self.prepared.experiment.telemetry.fsync.0, self.context);
+        let (time, context) = (self.resolved.experiment.telemetry.fsync.0, self.context);
         if time.is_zero() {
             return Ok(());
         }
@@ -252,14 +252,14 @@ impl<'a> RunSession<'a> {
     /// Runs every trial in order. Returns how many failed.
     fn trials(&mut self) -> Result<u32, BenchError> {
         let mut failed = 0;
-        let mut clock = Clock::new(self.prepared);
+        let mut clock = Clock::new(self.resolved);
         let todo = std::mem::take(&mut self.todo);
-        if let (Some(why), Some(first)) = (self.prepared.plan.conditioning, todo.first()) {
+        if let (Some(why), Some(first)) = (self.resolved.plan.conditioning, todo.first()) {
             self.context.note(Notice::Conditioning(why));
             self.condition(*first)?;
         }
         let mut scheduler =
-            TrialScheduler::new(&self.prepared.plan, &self.store.trials(&self.run)?);
+            TrialScheduler::new(&self.resolved.plan, &self.store.trials(&self.run)?);
         for (done, planned) in todo.iter().enumerate() {
             if let Some(outlook) = scheduler.outlook(*planned) {
                 self.context.event(&Event::Outlook(outlook));
@@ -272,7 +272,7 @@ impl<'a> RunSession<'a> {
                     break;
                 }
             }
-            let mut retries = self.prepared.experiment.generators.retry;
+            let mut retries = self.resolved.experiment.generators.retry;
             loop {
                 let attempt =
                     self.attempt(*planned, todo.len() - done, &mut clock, &mut scheduler)?;
@@ -290,12 +290,12 @@ impl<'a> RunSession<'a> {
     /// Runs a trial like `first`, with a window of at most 30 s, and stores nothing of it: on this
     /// host the first trial of a run differs from those after it.
     fn condition(&mut self, first: PlannedTrial) -> Result<(), BenchError> {
-        let mut prepared = self.prepared.clone();
-        if let Length::Duration(window) = &mut prepared.plan.length {
+        let mut resolved = self.resolved.clone();
+        if let Length::Duration(window) = &mut resolved.plan.length {
             window.0 = window.0.min(LONGEST_CONDITIONING);
         }
         self.context.begin(Activity::Conditioning);
-        let failure = self.executed(&prepared, first, &|_| Duration::ZERO)?.record.failure;
+        let failure = self.executed(&resolved, first, &|_| Duration::ZERO)?.record.failure;
         if let Some(reason) = failure {
             self.context.warn(Warning::NotConditioned { reason });
         }
@@ -339,19 +339,19 @@ impl<'a> RunSession<'a> {
         self.check_stop()?;
         let (at, left_now) = (Epoch::from_time(SystemTime::now()), left(Duration::ZERO));
         self.context.event(&Event::Trial { planned, at, left: left_now });
-        self.executed(self.prepared, planned, left)
+        self.executed(self.resolved, planned, left)
     }
 
-    /// Executes a trial as `prepared` has it.
+    /// Executes a trial as `resolved` has it.
     fn executed(
         &mut self,
-        prepared: &ResolvedExperiment,
+        resolved: &ResolvedExperiment,
         planned: PlannedTrial,
         left: &(dyn Fn(Duration) -> Duration + Sync),
     ) -> Result<Attempt, BenchError> {
-        let treatment = &self.prepared.plan.treatments[planned.treatment];
+        let treatment = &self.resolved.plan.treatments[planned.treatment];
         let context = self.context;
-        let trial = Trial { prepared, planned, treatment, context, left };
+        let trial = Trial { resolved, planned, treatment, context, left };
         let begun = trial.new_record();
         let mut attempt = match self.pool.ready(treatment) {
             Ok(ready) => trial.run(ready)?,
@@ -371,17 +371,17 @@ impl<'a> RunSession<'a> {
 /// Returns the first record for watchers of the run. Trials that are not in `todo` are done, or
 /// this machine lacks their storage.
 fn live_run(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     run: &str,
     session: &SessionRecord,
     todo: &[PlannedTrial],
 ) -> LiveRun {
-    let plan = &prepared.plan;
+    let plan = &resolved.plan;
     let is_left = |ordinal: u32| todo.iter().any(|planned| planned.ordinal == ordinal);
     LiveRun {
         schema: LiveRun::SCHEMA.to_owned(),
         run: run.to_owned(),
-        recipe: prepared.experiment.name.clone(),
+        recipe: resolved.experiment.name.clone(),
         question: plan.question.clone(),
         started_at: session.started_at,
         owner: session.owner.clone(),
@@ -400,11 +400,11 @@ fn live_run(
 /// Returns the treatments that `[crash]` asks to crash and that were not crashed to the end yet. Of
 /// treatments that are crashed alike, returns the first.
 fn crashes_left(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     store: &Store,
     run: &str,
 ) -> Result<Vec<usize>, BenchError> {
-    let mut left = prepared.plan.crashed.clone();
+    let mut left = resolved.plan.crashed.clone();
     for done in store.crashes_of(run)?.into_iter().filter(|crash| crash.outcome.complete) {
         left.retain(|index| Some(*index) != done.treatment);
     }
@@ -414,11 +414,11 @@ fn crashes_left(
 /// Provides servers and the storages that they lie on, after every check that can be made before
 /// anything is measured.
 fn provide<'a>(
-    prepared: &'a ResolvedExperiment,
+    resolved: &'a ResolvedExperiment,
     context: Context<'a>,
 ) -> Result<ClusterPool<'a>, BenchError> {
-    let is_external = prepared.experiment.postgres.is_external();
-    if prepared.experiment.between.drop_caches {
+    let is_external = resolved.experiment.postgres.is_external();
+    if resolved.experiment.between.drop_caches {
         if is_external {
             return Err(LabError::DropCaches(NOT_STOPPED).into());
         }
@@ -428,30 +428,30 @@ fn provide<'a>(
     }
     let provisioner = Provisioner {
         account: server_account()?,
-        wipe: prepared.wipe.clone(),
-        serials: serials(prepared),
+        wipe: resolved.wipe.clone(),
+        serials: serials(resolved),
         context,
     };
     if is_external {
-        return ClusterPool::connect_external(prepared, provisioner);
+        return ClusterPool::connect_external(resolved, provisioner);
     }
-    let storages = StoragePool::new(prepared);
+    let storages = StoragePool::new(resolved);
     storages.check_directories(&provisioner)?;
-    let installs = install_programs(prepared, &provisioner.account, context)?;
-    ClusterPool::make(prepared, installs, storages, provisioner)
+    let installs = install_programs(resolved, &provisioner.account, context)?;
+    ClusterPool::make(resolved, installs, storages, provisioner)
 }
 
-fn new_run(prepared: &ResolvedExperiment, started_at: Epoch) -> RunRecord {
+fn new_run(resolved: &ResolvedExperiment, started_at: Epoch) -> RunRecord {
     let folder =
-        std::path::absolute(&prepared.source.base).unwrap_or_else(|_| prepared.source.base.clone());
+        std::path::absolute(&resolved.source.base).unwrap_or_else(|_| resolved.source.base.clone());
     RunRecord {
-        id: new_record_id(&stem(&prepared.plan.name), started_at),
-        recipe: prepared.source.name.clone(),
+        id: new_record_id(&stem(&resolved.plan.name), started_at),
+        recipe: resolved.source.name.clone(),
         started_at,
         pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
-        experiment: redact::document(&prepared.source.text),
+        experiment: redact::document(&resolved.source.text),
         folder: folder.display().to_string(),
-        overrides: prepared.overrides.iter().map(|o| o.given.clone()).collect(),
-        plan: prepared.plan.clone(),
+        overrides: resolved.overrides.iter().map(|o| o.given.clone()).collect(),
+        plan: resolved.plan.clone(),
     }
 }

@@ -18,7 +18,7 @@ use pgdyno_provision::provisioner::{ProvisionedStorage, Provisioner};
 
 /// All storages of a run.
 pub(super) struct StoragePool<'a> {
-    prepared: &'a ResolvedExperiment,
+    resolved: &'a ResolvedExperiment,
     /// Room that the data on each storage take.
     needed: BTreeMap<String, RoomNeeded>,
     storages: BTreeMap<String, State>,
@@ -37,13 +37,13 @@ enum State {
 }
 
 impl<'a> StoragePool<'a> {
-    /// Makes a pool of the storages of `prepared`. None of them stands yet.
-    pub(super) fn new(prepared: &'a ResolvedExperiment) -> Self {
+    /// Makes a pool of the storages of `resolved`. None of them stands yet.
+    pub(super) fn new(resolved: &'a ResolvedExperiment) -> Self {
         let down = |name: &str| (name.to_owned(), State::Down);
         Self {
-            prepared,
-            needed: footprint::room(prepared),
-            storages: prepared.storages().into_iter().map(down).collect(),
+            resolved,
+            needed: footprint::room(resolved),
+            storages: resolved.storages().into_iter().map(down).collect(),
             known: BTreeMap::new(),
         }
     }
@@ -62,7 +62,7 @@ impl<'a> StoragePool<'a> {
     }
 
     fn request(&self, name: &str) -> &'a Storage {
-        &self.prepared.experiment.storage[name]
+        &self.resolved.experiment.storage[name]
     }
 
     /// Makes storage `name` unless it stands.

@@ -32,19 +32,19 @@ impl Templates {
     pub(super) fn fill(
         &mut self,
         server: &mut Server,
-        prepared: &ResolvedExperiment,
+        resolved: &ResolvedExperiment,
         treatment: &Treatment,
         context: Context<'_>,
     ) -> Result<(), BenchError> {
-        let key = prepared.key(treatment);
-        let (wanted, keep) = (prepared.holds_what_others_will(&key), keeps(prepared, &key));
+        let key = resolved.key(treatment);
+        let (wanted, keep) = (resolved.holds_what_others_will(&key), keeps(resolved, &key));
         if !wanted && !keep {
-            return load(server, prepared, treatment, context);
+            return load(server, resolved, treatment, context);
         }
         let content = (key.build.clone(), key.data.clone(), key.scale);
         if let Server::Managed(cluster) = server {
             if keep && !self.0.contains_key(&content) {
-                let path = template_path(&content_of(prepared, treatment, cluster));
+                let path = template_path(&content_of(resolved, treatment, cluster));
                 let kept = Template::kept(&path, cluster.journal());
                 self.0.extend(kept.map(|kept| (content.clone(), kept)));
             }
@@ -52,9 +52,9 @@ impl Templates {
                 return copy(template, cluster, &key, context);
             }
         }
-        load(server, prepared, treatment, context)?;
+        load(server, resolved, treatment, context)?;
         if let Server::Managed(cluster) = server
-            && let Some(template) = set_aside(prepared, treatment, cluster, keep, context)?
+            && let Some(template) = set_aside(resolved, treatment, cluster, keep, context)?
         {
             self.0.insert(content, template);
         }
@@ -69,14 +69,14 @@ fn data_of(key: &ClusterKey) -> String {
 
 /// Returns whether to keep the data of cluster `key` for later runs: the experiment says so, and
 /// they lie in no tablespace.
-fn keeps(prepared: &ResolvedExperiment, key: &ClusterKey) -> bool {
-    prepared.experiment.workload.keep_template
-        && prepared.experiment.storage[&key.storage].tablespaces.is_empty()
+fn keeps(resolved: &ResolvedExperiment, key: &ClusterKey) -> bool {
+    resolved.experiment.workload.keep_template
+        && resolved.experiment.storage[&key.storage].tablespaces.is_empty()
 }
 
 /// Describes everything that determines the bytes of a loaded cluster.
-fn content_of(prepared: &ResolvedExperiment, treatment: &Treatment, cluster: &Cluster) -> String {
-    let (data, plan) = (prepared.data(treatment), &prepared.plan);
+fn content_of(resolved: &ResolvedExperiment, treatment: &Treatment, cluster: &Cluster) -> String {
+    let (data, plan) = (resolved.data(treatment), &resolved.plan);
     let identity =
         BulkLoad::new(data, treatment.scale, plan.seed_of_data(), &plan.loading).identity();
     let spec = cluster.spec();
@@ -109,17 +109,17 @@ fn copy(
 
 /// Sets a copy of `cluster` aside if there is room for it; beyond the run if `keep`.
 fn set_aside(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     treatment: &Treatment,
     cluster: &mut Cluster,
     keep: bool,
     context: Context<'_>,
 ) -> Result<Option<Template>, BenchError> {
-    let key = prepared.key(treatment);
+    let key = resolved.key(treatment);
     let data = data_of(&key);
-    let named = prepared.experiment.storage[&key.storage].named_directory().filter(|_| !keep);
+    let named = resolved.experiment.storage[&key.storage].named_directory().filter(|_| !keep);
     let place = named.map_or_else(paths::default_storage_dir, Path::to_owned);
-    let needed = dataset::room_needed(prepared.data(treatment), key.scale);
+    let needed = dataset::room_needed(resolved.data(treatment), key.scale);
     // pgdyno's own directory is made only when something is to lie in it.
     let there = place.ancestors().find(|directory| directory.exists()).unwrap_or(&place);
     if !too_little_room(there, needed).is_ok_and(|lack| lack.is_none()) {
@@ -129,7 +129,7 @@ fn set_aside(
     context.begin(Activity::MakingTemplate { data: data.clone() });
     let (mut template, _) = Template::copy(cluster, &place, context.stop)?;
     if keep {
-        let content = content_of(prepared, treatment, cluster);
+        let content = content_of(resolved, treatment, cluster);
         template.keep(&template_path(&content), &content)?;
         context.note(Notice::TemplateKept { data });
     }
@@ -138,26 +138,26 @@ fn set_aside(
 
 fn load(
     server: &mut Server,
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     treatment: &Treatment,
     context: Context<'_>,
 ) -> Result<(), BenchError> {
     let mut placed = Vec::new();
     if let Server::Managed(_) = server {
-        for (storage, tables) in &prepared.experiment.storage[&treatment.storage].tablespaces {
+        for (storage, tables) in &resolved.experiment.storage[&treatment.storage].tablespaces {
             placed.extend(tables.iter().map(|table| (table.clone(), tablespace(storage))));
         }
     }
-    let loading = &prepared.plan.loading;
+    let loading = &resolved.plan.loading;
     if let Server::Managed(cluster) = server
         && !loading.settings.is_empty()
     {
         // The trial's own settings take their place before it begins.
         cluster.apply(&loading.settings, context.stop)?;
     }
-    let seed = prepared.plan.seed_of_data();
+    let seed = resolved.plan.seed_of_data();
     let (schema, mark) = (server.schema().to_owned(), server.mark());
-    let usual = BulkLoad::new(prepared.data(treatment), treatment.scale, seed, loading);
+    let usual = BulkLoad::new(resolved.data(treatment), treatment.scale, seed, loading);
     let mark = mark.as_deref().unwrap_or(usual.mark);
     let filling = BulkLoad { placed: &placed, schema: &schema, mark, ..usual };
     let loaded =

@@ -87,7 +87,7 @@ pub(super) struct Attempt {
 
 /// A trial, with everything it needs besides its server.
 pub(super) struct Trial<'a> {
-    pub(super) prepared: &'a ResolvedExperiment,
+    pub(super) resolved: &'a ResolvedExperiment,
     pub(super) planned: PlannedTrial,
     pub(super) treatment: &'a Treatment,
     pub(super) context: Context<'a>,
@@ -151,8 +151,8 @@ impl Trial<'_> {
         &self,
         ready: &mut ReadyServer<'_>,
     ) -> (Option<ServerFacts>, Result<PhaseResult, BenchError>) {
-        let workload = self.prepared.workload(self.treatment);
-        let between = &self.prepared.experiment.between;
+        let workload = self.resolved.workload(self.treatment);
+        let between = &self.resolved.experiment.between;
         let facts = ready
             .server
             .apply(&self.treatment.settings, self.context.stop)
@@ -162,7 +162,7 @@ impl Trial<'_> {
             Ok(facts) => facts,
             Err(e) => return (None, Err(e)),
         };
-        let scripts = self.prepared.scripts(self.treatment);
+        let scripts = self.resolved.scripts(self.treatment);
         let accounting = FlushAccounting::begin(ready.accounted.as_ref(), ready.server, scripts);
         let phase = accounting.and_then(|accounting| self.phases(ready.server, &accounting));
         (Some(facts), phase)
@@ -174,7 +174,7 @@ impl Trial<'_> {
         server: &Server,
         accounting: &FlushAccounting,
     ) -> Result<PhaseResult, BenchError> {
-        let plan = &self.prepared.plan;
+        let plan = &self.resolved.plan;
         let mut phase = match &plan.find {
             None => self.phase(server, &LoadPhase::whole(plan), accounting),
             Some(find) => self.find_rate(server, find, accounting),
@@ -222,7 +222,7 @@ impl Trial<'_> {
         find: &Find,
         accounting: &FlushAccounting,
     ) -> Result<PhaseResult, BenchError> {
-        let plan = &self.prepared.plan;
+        let plan = &self.resolved.plan;
         let mut steps: Vec<Step> = Vec::new();
         let (mut disagreement, mut accounts) = (None, LoadCounters::default());
         let mut note = |phase: &PhaseResult| {
@@ -287,10 +287,10 @@ impl Trial<'_> {
         load: &LoadPhase,
         accounting: &FlushAccounting,
     ) -> Result<PhaseResult, BenchError> {
-        let workload = self.prepared.workload(self.treatment);
+        let workload = self.resolved.workload(self.treatment);
         let before = read_counters(server, workload, self.context)?;
         let stop = self.context.stop;
-        let observation = Observation::start(server, &self.prepared.experiment, stop)?;
+        let observation = Observation::start(server, &self.resolved.experiment, stop)?;
         let spec = LoadSpec { flushes: accounting.flushes(), ..self.load_spec(server, load) };
         let (driven, opened) = self.run_load(server, &spec, observation.sampler());
         let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
@@ -307,7 +307,7 @@ impl Trial<'_> {
 
     /// Returns the load of a phase.
     fn load_spec(&self, server: &Server, load: &LoadPhase) -> LoadSpec {
-        let (plan, treatment) = (&self.prepared.plan, self.treatment);
+        let (plan, treatment) = (&self.resolved.plan, self.treatment);
         let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal));
         let mut options = treatment.options.clone();
         options.rate = load.rate.or(options.rate);
@@ -322,7 +322,7 @@ impl Trial<'_> {
             variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)).into())],
             ..LoadSpec::new(
                 server.load_target(&treatment.settings),
-                self.prepared.scripts(treatment).to_vec(),
+                self.resolved.scripts(treatment).to_vec(),
             )
         }
     }
@@ -355,7 +355,7 @@ impl Trial<'_> {
         let admit = |addresses: &BTreeSet<IpAddr>| server.admit(addresses, stop);
         let admission = server.listens_on();
         let admission = admission.map(|server| Admission { server, admit: &admit });
-        let generators = generators(&self.prepared.experiment.generators, self.treatment);
+        let generators = generators(&self.resolved.experiment.generators, self.treatment);
         let driven = generators
             .map_err(|error| GeneratorsError::Deal(error).into())
             .and_then(|generators| offer(spec, &observer, generators.as_ref(), admission));

@@ -33,12 +33,12 @@ fn two_folders_of_programs_are_levels_of_one_run() {
     );
     let directory = format!("storage.disk.directory={}", storage.display());
     let sets = ["experiment.repeats=2", "telemetry.fsync=0s", &builds, &directory];
-    let prepared = quickstart(Vec::new(), &sets);
-    let told = pgdyno_lab::dry_run(&prepared).unwrap();
+    let resolved = quickstart(Vec::new(), &sets);
+    let told = pgdyno_lab::dry_run(&resolved).unwrap();
     assert!(told.contains(&format!("programs in {}", head.display())), "{told}");
 
     let store = home.path().join("store.sqlite3");
-    let outcome = run::run(&prepared, &store, &Silent, &GO_ON).unwrap();
+    let outcome = run::run(&resolved, &store, &Silent, &GO_ON).unwrap();
     assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
     let store = Store::open_existing(&store).unwrap();
     let plan = store.run(&outcome.run).unwrap().plan;

@@ -302,9 +302,9 @@ fn an_experiment_runs_on_a_given_server_that_takes_nothing_but_tls() {
         "postgresql://tlsonly:correct%20horse@localhost:{port}/postgres\
          ?hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert={root}&channel_binding=require"
     );
-    let prepared = quickstart_on(&dsn, &["factors.clients=[2]"]);
+    let resolved = quickstart_on(&dsn, &["factors.clients=[2]"]);
     let store = server.home.path().join("store.sqlite3");
-    let outcome = run::run(&prepared, &store, &Silent, &GO_ON).unwrap();
+    let outcome = run::run(&resolved, &store, &Silent, &GO_ON).unwrap();
     assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
     let trials = Store::open_existing(&store).unwrap().trials(&outcome.run).unwrap();
     for trial in &trials {

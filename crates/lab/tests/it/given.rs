@@ -85,10 +85,10 @@ impl Theirs {
     }
 
     fn run(&self, sets: &[&str]) -> Result<run::Outcome, BenchError> {
-        run::run(&self.prepared(sets), &self.store(), &Silent, &GO_ON)
+        run::run(&self.resolved(sets), &self.store(), &Silent, &GO_ON)
     }
 
-    fn prepared(&self, sets: &[&str]) -> ResolvedExperiment {
+    fn resolved(&self, sets: &[&str]) -> ResolvedExperiment {
         quickstart_on(&self.dsn, &[&["experiment.seed=1"], sets].concat())
     }
 }
@@ -210,7 +210,7 @@ fn settings_are_put_back_after_an_interruption_and_what_others_set_is_left() {
     ];
     let progress = OneTrial(AtomicBool::new(false));
     let outcome =
-        run::run(&theirs.prepared(&sets), &theirs.store(), &progress, &progress.0).unwrap();
+        run::run(&theirs.resolved(&sets), &theirs.store(), &progress, &progress.0).unwrap();
     assert_eq!((outcome.end, theirs.altered().as_str()), (SessionEnd::Interrupted, ""));
 
     /// Changes a setting that pgdyno has set, right before pgdyno puts it back.
@@ -222,7 +222,7 @@ fn settings_are_put_back_after_an_interruption_and_what_others_set_is_left() {
             }
         }
     }
-    run::run(&theirs.prepared(&sets), &theirs.store(), &Meddler(&theirs), &GO_ON).unwrap();
+    run::run(&theirs.resolved(&sets), &theirs.store(), &Meddler(&theirs), &GO_ON).unwrap();
     assert_eq!(theirs.altered(), "checkpoint_timeout=13min");
 }
 
@@ -352,14 +352,14 @@ fn a_server_that_is_restarted_as_a_run_ends_is_waited_for_and_left_as_it_was() {
     let sets =
         ["factors={}", "factors.checkpoint_timeout=[\"11min\"]", "postgres.alter_system=true"];
     for comes_back in [true, false] {
-        let (prepared, store) = (theirs.prepared(&sets), theirs.store());
+        let (resolved, store) = (theirs.resolved(&sets), theirs.store());
         let away = GoesAway {
             cluster: Mutex::new(&mut theirs.cluster),
             comes_back,
             stop: AtomicBool::new(false),
             told: Mutex::default(),
         };
-        let outcome = run::run(&prepared, &store, &away, &away.stop).unwrap();
+        let outcome = run::run(&resolved, &store, &away, &away.stop).unwrap();
         assert_eq!(outcome.end, SessionEnd::Completed);
         let told = away.told.into_inner().unwrap();
         if comes_back {
@@ -382,7 +382,7 @@ fn what_others_put_beside_or_upon_our_tables_stays_and_is_named() {
                CREATE OR REPLACE VIEW upon AS SELECT bid FROM pgdyno.pgbench_branches";
     let meanwhile = Meanwhile(&theirs, sql, Mutex::default());
     let outcome =
-        run::run(&theirs.prepared(&["factors={}"]), &theirs.store(), &meanwhile, &GO_ON).unwrap();
+        run::run(&theirs.resolved(&["factors={}"]), &theirs.store(), &meanwhile, &GO_ON).unwrap();
     assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
     let told = meanwhile.2.into_inner().unwrap().join("\n");
     for name in ["view public.upon", "pgdyno.precious", "pgdyno clean"] {
@@ -413,9 +413,9 @@ fn a_schema_that_the_file_names_keeps_what_was_in_it() {
     // What others make there while the run goes on is theirs too.
     let meanwhile =
         Meanwhile(&theirs, "CREATE TABLE IF NOT EXISTS public.late (a int)", Mutex::default());
-    let prepared = theirs.prepared(&["factors={}", "postgres.schema=public"]);
+    let resolved = theirs.resolved(&["factors={}", "postgres.schema=public"]);
     assert_eq!(
-        run::run(&prepared, &theirs.store(), &meanwhile, &GO_ON).unwrap().end,
+        run::run(&resolved, &theirs.store(), &meanwhile, &GO_ON).unwrap().end,
         SessionEnd::Completed
     );
     assert_eq!((theirs.number(tables), theirs.number("SELECT count(*) FROM public.late")), (2, 0));
@@ -488,8 +488,8 @@ fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
         "factors.synchronous_commit=[\"on\"]",
         "postgres.schema=public",
     ];
-    let prepared = quickstart(Override::servers(&dsns).unwrap(), &sets);
-    let told = pgdyno_lab::dry_run(&prepared).unwrap();
+    let resolved = quickstart(Override::servers(&dsns).unwrap(), &sets);
+    let told = pgdyno_lab::dry_run(&resolved).unwrap();
     assert!(
         told.contains("On the given server 127.0.0.1:") && !told.contains(&base.password),
         "{told}"
@@ -497,7 +497,7 @@ fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
     assert!(!told.contains("public_2"), "each server has the schema that was named: {told}");
 
     let progress = OneTrial(AtomicBool::new(false));
-    let outcome = run::run(&prepared, &base.store(), &progress, &progress.0).unwrap();
+    let outcome = run::run(&resolved, &base.store(), &progress, &progress.0).unwrap();
     assert_eq!(outcome.end, SessionEnd::Interrupted);
     let servers = Override::servers(&dsns).unwrap();
     let resumed = run::resume(

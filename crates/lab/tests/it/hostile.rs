@@ -25,8 +25,8 @@ trait Work {
 
 impl Work for Shop {
     fn run(&self, sets: &[&str]) -> Result<run::Outcome, BenchError> {
-        let prepared = quickstart_on(&self.dsn(), &[&["experiment.seed=1"], sets].concat());
-        run::run(&prepared, &self.home.path().join("store.sqlite3"), &Silent, &GO_ON)
+        let resolved = quickstart_on(&self.dsn(), &[&["experiment.seed=1"], sets].concat());
+        run::run(&resolved, &self.home.path().join("store.sqlite3"), &Silent, &GO_ON)
     }
 
     fn assert_runs(&self, sets: &[&str]) {

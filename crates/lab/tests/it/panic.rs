@@ -28,10 +28,10 @@ fn a_panic_leaves_no_server_and_no_directory() {
     std::fs::create_dir(&disk).unwrap();
     std::fs::set_permissions(&disk, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let directory = format!("storage.disk.directory={}", disk.display());
-    let prepared = quickstart(Vec::new(), &[&directory, "telemetry.fsync=0s"]);
+    let resolved = quickstart(Vec::new(), &[&directory, "telemetry.fsync=0s"]);
     let stop = AtomicBool::new(false);
     let store = home.path().join("store.sqlite3");
-    let ended = catch_unwind(AssertUnwindSafe(|| run::run(&prepared, &store, &Trap, &stop)));
+    let ended = catch_unwind(AssertUnwindSafe(|| run::run(&resolved, &store, &Trap, &stop)));
     assert!(ended.is_err(), "the planted panic must come through");
     let left: Vec<_> = std::fs::read_dir(&disk).unwrap().flatten().map(|e| e.path()).collect();
     assert!(left.is_empty(), "{left:?}");
