@@ -70,7 +70,6 @@ fn in_tps(
     treatments: &[usize],
     sums: &[TreatmentSamples],
 ) -> Vec<CoursePoint> {
-    #[allow(clippy::cast_precision_loss)]
     let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
     let of = |t: &usize| mean(&sums[*t].tps.iter().map(|(_, tps)| tps.ln()).collect::<Vec<f64>>());
     let level = mean(&treatments.iter().map(of).collect::<Vec<f64>>()).exp();
@@ -122,7 +121,6 @@ enum Place {
 
 impl Place {
     /// Reads the place of a level; none if it is no quantity.
-    #[allow(clippy::cast_precision_loss)]
     fn from_level(level: &LevelValue) -> Option<Self> {
         match level {
             LevelValue::Bool(_) => None,

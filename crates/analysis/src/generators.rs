@@ -41,7 +41,6 @@ impl GeneratorSamples {
     /// Returns the generators; empty where one process offered the load.
     pub(super) fn views(&self) -> Vec<GeneratorView> {
         let view = |(view, totals): &(GeneratorView, Totals)| {
-            #[allow(clippy::cast_precision_loss)]
             let transactions = view.transactions as f64;
             let per_second = |sum: f64| (totals.measured_s > 0.0).then(|| sum / totals.measured_s);
             GeneratorView {
@@ -60,7 +59,6 @@ impl Totals {
         self.measured_s += measured_s;
         self.cpu_s += generator.cpu_s;
         if let Some(mean) = generator.latency_us_mean {
-            #[allow(clippy::cast_precision_loss)]
             let transactions = generator.transactions as f64;
             self.latency_us += mean * transactions;
             self.timed += transactions;

@@ -38,7 +38,6 @@ pub(crate) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec
 
 /// Counts the transactions from `begin` on (seconds from the window's opening, at most 0). Sizes
 /// are sampled seldom, so that a part of the warm-up, or all of it, may lie between two samples.
-#[allow(clippy::cast_precision_loss)]
 fn since(measured: &Measurement, begin: f64) -> f64 {
     let warm_up = match measured.warm_up_s > 0.0 {
         true => (-begin / measured.warm_up_s).clamp(0.0, 1.0),

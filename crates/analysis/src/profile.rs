@@ -94,7 +94,6 @@ impl Profile {
     }
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn parts(m: &Measurement, latency: f64) -> BTreeMap<Part, f64> {
     let mut parts = BTreeMap::new();
     let transactions = m.latency.count() as f64;

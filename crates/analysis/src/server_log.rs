@@ -59,7 +59,6 @@ fn event(line: &str, opened: Option<Epoch>) -> Option<LogEvent> {
     };
     let mut numbers = BTreeMap::new();
     add_numbers(&mut numbers, message);
-    #[allow(clippy::cast_precision_loss)]
     let from = |opened: Epoch| Some((written_at(prefix)?.0 as f64 - opened.0 as f64) / 1e9);
     let t_s = opened.and_then(from).map(|t| (t * 1000.0).round() / 1000.0);
     Some(LogEvent { t_s, kind: kind.to_owned(), of: of.to_owned(), numbers })

@@ -49,7 +49,6 @@ fn transfers(
     points.filter_map(move |p| if pattern.writes() { p.write.as_ref() } else { p.read.as_ref() })
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn sequential(probe: &DiskProbe, pattern: Pattern) -> Option<f64> {
     let rates: Vec<f64> = transfers(probe, pattern).map(|t| t.bytes_per_second).collect();
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)

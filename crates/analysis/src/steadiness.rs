@@ -68,7 +68,6 @@ pub(super) fn judge(
     telemetry: &[Table],
     devices: &[&str],
 ) -> Option<Steadiness> {
-    #[allow(clippy::cast_precision_loss)]
     // The last second may be a part only.
     let tps: Vec<f64> = series
         .iter()
@@ -119,7 +118,6 @@ fn reasons(
         None if tps.iter().all(|tps| *tps == 0.0) => Some(NotJudged::NoTransaction),
         None => Some(NotJudged::TooShort { least: 40.0 }),
     };
-    #[allow(clippy::cast_precision_loss)]
     let within = match autocorrelation {
         _ if (tps.len() as f64) < stats::LEAST_EFFECTIVE => {
             NotJudged::TooShort { least: stats::LEAST_EFFECTIVE }
@@ -141,12 +139,10 @@ fn changes(
     let sources: Vec<(&Source, Vec<(f64, f64)>)> =
         SOURCES.iter().filter_map(|source| Some((source, source.values(telemetry)?))).collect();
     let bounds: Vec<usize> = [0].into_iter().chain(at.iter().copied()).chain([tps.len()]).collect();
-    #[allow(clippy::cast_precision_loss)]
     let mean = |from: usize, to: usize| tps[from..to].iter().sum::<f64>() / (to - from) as f64;
     let change = |w: &[usize]| {
         let [from, at, to] = *w else { return None };
         let (before, after) = (mean(from, at), mean(at, to));
-        #[allow(clippy::cast_precision_loss)]
         let (from_s, at_s, to_s) = (from as f64, at as f64, to as f64);
         let mut with = near(events, at_s);
         for (source, values) in &sources {

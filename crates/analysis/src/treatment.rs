@@ -244,7 +244,6 @@ fn wal_flushes(tables: &[Table]) -> Option<(f64, f64)> {
 }
 
 /// The latency of `quantile` in one trial; none where fewer than ten transactions lie beyond it.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn percentile(measurement: &Measurement, quantile: f64) -> Option<f64> {
     const BEYOND: f64 = 10.0;
     let latency = &measurement.latency;
@@ -275,7 +274,6 @@ fn commits_wait(server: &ServerFacts, treatment: &Treatment) -> Option<bool> {
 }
 
 /// Latency at evenly spaced nines, to where ten transactions are left.
-#[allow(clippy::cast_precision_loss)]
 fn quantiles(latency: &Latencies) -> Vec<(f64, f64)> {
     let last = (latency.count() as f64 / 10.0).log10().min(5.0);
     (0..=100)

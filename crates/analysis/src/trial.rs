@@ -79,7 +79,6 @@ fn statements(measurement: &Measurement) -> Vec<StatementView> {
     measurement.scripts.iter().flat_map(of_script).collect()
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn seconds(measurement: &Measurement) -> Vec<SecondView> {
     let places = places_of_statements(measurement);
     let second = |s: &Second| SecondView {

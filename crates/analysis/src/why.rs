@@ -142,7 +142,6 @@ fn rows(of: &Member<'_>, part: impl Fn(&Profile) -> f64, whole: impl Fn(&Profile
 
 /// The gap of parts that add up to a whole; none without any.
 fn gap(all: Vec<(GapPart, Rows, Rows)>, pairing: &Pairing) -> Option<GapView> {
-    #[allow(clippy::cast_precision_loss)]
     let mean = |rows: &Rows, of: fn(&(u32, f64, f64)) -> f64| {
         rows.iter().map(of).sum::<f64>() / rows.len() as f64
     };
@@ -210,7 +209,6 @@ fn figures(a: &[Profile], b: &[Profile], pairing: &Pairing) -> Vec<FigureView> {
                 .filter(|(_, v)| v.is_finite())
                 .collect()
         };
-        #[allow(clippy::cast_precision_loss)]
         let mean = |values: &[(u32, f64)]| {
             (!values.is_empty())
                 .then(|| values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64)

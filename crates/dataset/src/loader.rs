@@ -282,7 +282,6 @@ impl<'a> Loader<'a> {
         limits
     }
 
-    #[allow(clippy::cast_precision_loss)]
     fn state(&self, what: &str, elapsed: Duration) -> Event {
         let (rows, bytes) = self.shared.sent();
         let seconds = elapsed.as_secs_f64().max(0.001);

@@ -193,7 +193,6 @@ impl Aggregate {
     }
 
     /// Returns `interval` as observers see it.
-    #[allow(clippy::cast_precision_loss)]
     pub fn live(&self, interval: &Interval) -> LiveSecond {
         let Interval { phase, second, .. } = *interval;
         let quantile = |q| interval.latency.as_ref().and_then(|l| l.quantile_us(q));
@@ -299,7 +298,6 @@ impl Aggregate {
     }
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn script_measurement(weighted: &WeightedScript, tally: &ScriptTally) -> ScriptMeasurement {
     let commands = &weighted.script.commands;
     let sql = commands.iter().filter(|c| c.op.is_sql());

@@ -10,7 +10,6 @@ pub(crate) fn thread_cpu_seconds() -> f64 {
     seconds_of(rustix::time::ClockId::ThreadCPUTime)
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn seconds_of(clock: rustix::time::ClockId) -> f64 {
     let time = rustix::time::clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -43,7 +43,6 @@ impl Pacer {
     /// Once the window is open at `now`, arrivals that queued up during the warm-up are dropped:
     /// the window begins without a queue. A Poisson process has no memory, so it may begin anew at
     /// any moment.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn next_due(&mut self, now: Moment) -> Option<Moment> {
         let throttle = self.throttle.as_mut()?;
         if now >= throttle.opening {

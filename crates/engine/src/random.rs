@@ -80,7 +80,6 @@ impl Random {
 
     /// Draws uniformly from [0, 1), with 52 bits.
     #[inline]
-    #[allow(clippy::cast_precision_loss)]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 12) as f64 / (1_u64 << 52) as f64
     }
@@ -110,7 +109,6 @@ impl Random {
     }
 
     /// Returns the number that lies at `share` (0 to 1) of `low..=high`.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     fn at_share(low: i64, high: i64, share: f64) -> i64 {
         let count = (high - low + 1) as f64;
         low.saturating_add((count * share) as i64).clamp(low, high)
@@ -164,7 +162,6 @@ impl Random {
     ///
     /// # Errors
     /// [`DrawError::Parameter`] unless `parameter` lies in 1.001 to 1000.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     pub fn zipfian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, DrawError> {
         if !(1.001..=1000.0).contains(&parameter) {
             return Err(DrawError::Parameter {

@@ -245,12 +245,10 @@ fn lowest_in(bucket: usize) -> u64 {
     ((bucket - (octave << OCTAVE)) as u64) << (UNIT as usize + octave)
 }
 
-#[allow(clippy::cast_possible_truncation)]
 const fn longest() -> u64 {
     LONGEST.as_nanos() as u64
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn micros(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1000.0
 }

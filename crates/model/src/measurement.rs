@@ -93,7 +93,6 @@ pub fn pinned(busiest_thread: f64, window_s: f64) -> Option<f64> {
 
 impl Measurement {
     /// Transactions per second within the window; `None` for a window of no length.
-    #[allow(clippy::cast_precision_loss)]
     pub fn tps(&self) -> Option<f64> {
         (self.measured_s > 0.0).then(|| self.transactions as f64 / self.measured_s)
     }
@@ -364,7 +363,6 @@ impl CommandSums {
     }
 
     /// Returns the mean time of one execution (microseconds); none without any.
-    #[allow(clippy::cast_precision_loss)]
     pub fn mean_us(self) -> Option<f64> {
         (self.count > 0).then(|| self.nanoseconds as f64 / 1e3 / self.count as f64)
     }

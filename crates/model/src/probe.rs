@@ -237,7 +237,6 @@ pub struct Flushes {
 
 impl Flushes {
     /// Operations per second, of all writers together; 0 when there were none.
-    #[allow(clippy::cast_precision_loss)]
     pub fn per_second(&self) -> f64 {
         if self.seconds > 0.0 { self.operations as f64 / self.seconds } else { 0.0 }
     }

@@ -114,7 +114,6 @@ pub enum Event {
 
 impl Event {
     /// Returns how much of the work that the event reports is done (0 to 1), where that is known.
-    #[allow(clippy::cast_precision_loss, reason = "a share of many rows needs no last digit")]
     pub fn share(&self) -> Option<f64> {
         match self {
             Self::Working { share, .. } => *share,

@@ -168,7 +168,6 @@ pub struct FsyncRate {
 
 impl FsyncRate {
     /// Flushes per second; 0 when there were none.
-    #[allow(clippy::cast_precision_loss)]
     pub fn per_second(&self) -> f64 {
         if self.seconds > 0.0 { self.flushes as f64 / self.seconds } else { 0.0 }
     }

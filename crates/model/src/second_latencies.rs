@@ -70,7 +70,6 @@ impl SecondLatencies {
 
     /// Returns the latency in microseconds at or below which a share of `quantile` (0 to 1) lies:
     /// the middle of its bucket, by ratio. `None` when empty.
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile_us(&self, quantile: f64) -> Option<f64> {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64).max(1);
         let mut below: u64 = 0;
@@ -174,7 +173,6 @@ pub enum SecondLatenciesError {
 }
 
 /// The bucket of a latency in nanoseconds.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn bucket_of(nanoseconds: u64) -> u16 {
     let nanoseconds = nanoseconds.min(LONGEST.as_nanos() as u64) as f64;
     let octaves = (nanoseconds / (1000.0 * SecondLatencies::BASE_US)).log2();

@@ -28,7 +28,6 @@ pub fn as_shown(value: &str, unit: Option<&str>) -> String {
         let several: u64 = unit[..unit.len() - name.len()].parse().unwrap_or(1);
         [&SIZES[..], &TIMES].into_iter().find_map(|units| {
             let (_, of_unit) = units.iter().find(|(known, _)| *known == name)?;
-            #[allow(clippy::cast_precision_loss)]
             let in_units = |size: u64| number * (several * of_unit) as f64 / size as f64;
             let (name, size) = units.iter().find(|(_, size)| in_units(*size).fract() == 0.0)?;
             Some(format!("{}{name}", in_units(*size)))

@@ -35,7 +35,6 @@ pub struct Sums {
     pub other_failures: u64,
 }
 
-#[allow(clippy::cast_precision_loss)]
 impl Sums {
     /// Adds a transaction that ended well, `latency` and `lag` in nanoseconds.
     #[inline]
@@ -110,7 +109,6 @@ struct StoredSums {
     other_failures: u64,
 }
 
-#[allow(clippy::cast_precision_loss)]
 impl From<Sums> for StoredSums {
     fn from(sums: Sums) -> Self {
         Self {
@@ -130,7 +128,6 @@ impl From<Sums> for StoredSums {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 impl From<StoredSums> for Sums {
     fn from(stored: StoredSums) -> Self {
         let ns = |us: f64| (us * 1e3).round() as u64;

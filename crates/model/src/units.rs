@@ -84,7 +84,6 @@ impl<'de> Deserialize<'de> for Span {
 pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
-    #[allow(clippy::cast_precision_loss)]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
         let mut value = self.0 as f64;

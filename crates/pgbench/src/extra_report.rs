@@ -52,7 +52,6 @@ pub(crate) fn text(m: &Measurement, run: &Run) -> String {
 }
 
 /// A table of the generators, one line each: one that is far away or slow is seen by its latency.
-#[allow(clippy::cast_precision_loss)]
 fn generators(text: &mut String, m: &Measurement) {
     let widest = m.generators.iter().map(|g| g.name.chars().count()).max();
     let Some(width) = widest.map(|width| width.max("generator".len())) else { return };
@@ -82,7 +81,6 @@ fn generators(text: &mut String, m: &Measurement) {
 }
 
 /// Returns the lines about errors, lost connections and the generator of the load.
-#[allow(clippy::cast_precision_loss)]
 fn load_lines(m: &Measurement, run: &Run) -> String {
     let mut text = String::new();
     for (sqlstate, count) in &m.counters.failures {

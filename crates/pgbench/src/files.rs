@@ -33,7 +33,6 @@ impl Document for Results {
 }
 
 /// Writes the results as JSON to `file`, or to `out`.
-#[allow(clippy::cast_precision_loss)]
 pub(crate) fn json(
     m: &Measurement,
     run: &Run,

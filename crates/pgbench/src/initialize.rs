@@ -401,7 +401,6 @@ struct Lines<'a> {
 
 impl Lines<'_> {
     /// The line to be shown after row number `done`, if one is due.
-    #[allow(clippy::cast_precision_loss)]
     fn after(&mut self, done: u64) -> Option<String> {
         let elapsed = self.began.elapsed();
         let due =

@@ -172,7 +172,6 @@ struct Sum {
 }
 
 impl Sum {
-    #[allow(clippy::cast_precision_loss)]
     fn add(&mut self, nanoseconds: u64) {
         let us = (nanoseconds / 1000) as f64;
         self.least = if self.count == 0 { us } else { self.least.min(us) };

@@ -51,7 +51,6 @@ impl<'a> Progress<'a> {
         lines
     }
 
-    #[allow(clippy::cast_precision_loss)]
     fn line(&mut self, to: &mut String) {
         let (failed, sum) = (std::mem::take(&mut self.failed), std::mem::take(&mut self.sum));
         let tps = sum.latency_count as f64 / self.every.as_secs_f64();

@@ -27,7 +27,6 @@ pub(crate) fn three(x: f64) -> Number {
 }
 
 /// Returns the share of `part` in `whole` (percent). NaN if both are 0.
-#[allow(clippy::cast_precision_loss)]
 fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole as f64
 }
@@ -84,7 +83,6 @@ impl<'a> Counts<'a> {
 }
 
 /// Mean and standard deviation of `count` latencies in milliseconds; nothing where there is none.
-#[allow(clippy::cast_precision_loss)]
 fn latency_lines(text: &mut String, mark: &str, count: u64, sums: &Sums) {
     if count == 0 {
         return;
@@ -97,7 +95,6 @@ fn latency_lines(text: &mut String, mark: &str, count: u64, sums: &Sums) {
 }
 
 /// pgbench's report.
-#[allow(clippy::cast_precision_loss)]
 pub(crate) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
     let mut text = String::new();
     let counts = Counts::new(m.transactions, &m.sums, run);
@@ -199,7 +196,6 @@ fn scripts(text: &mut String, m: &Measurement, run: &Run, all: &Counts<'_>) {
 }
 
 /// The lines on one of several scripts, whose transactions are among `all`.
-#[allow(clippy::cast_precision_loss)]
 fn one_script(
     text: &mut String,
     m: &Measurement,
@@ -231,7 +227,6 @@ fn one_script(
     latency_lines(text, MARK, counts.done, &script.sums);
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn commands(
     text: &mut String,
     mark: &str,

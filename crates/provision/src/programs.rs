@@ -113,7 +113,6 @@ pub fn judge_settings(
 }
 
 /// Returns `done` as a fraction of `total`, where the total is known.
-#[allow(clippy::cast_precision_loss)]
 fn fraction(done: u64, total: Option<u64>) -> Option<f64> {
     total.filter(|t| *t > 0).map(|total| done as f64 / total as f64)
 }

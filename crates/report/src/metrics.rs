@@ -217,7 +217,6 @@ fn count(n: usize) -> f64 {
     float(n as u64)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "the format has floating-point numbers only")]
 fn float(n: u64) -> f64 {
     n as f64
 }

@@ -55,7 +55,6 @@ impl Additive {
         let squares: f64 = effects.iter().zip(trials).map(rest).sum();
         let count = trials.iter().map(Vec::len).sum::<usize>();
         let left = (count + 1).checked_sub(trials.len() + used).filter(|left| *left > 0)?;
-        #[allow(clippy::cast_precision_loss)]
         let freedom = left as f64;
         let mut covariance = vec![vec![0.0; trials.len()]];
         covariance.extend(inverse.into_iter().map(|row| std::iter::once(0.0).chain(row).collect()));

@@ -150,7 +150,6 @@ impl Judgement {
             .map(|(a, b)| ((a, b), ratio_of(self.alpha_share, trials[a], trials[b])))
             .collect();
         let alone: Vec<f64> = ratios.iter().filter_map(|(_, ratio)| ratio.p).collect();
-        #[allow(clippy::cast_precision_loss)]
         let share = self.part / alone.len().max(1) as f64;
         let mut together = holm(&alone).into_iter();
         let judged = |(pair, ratio): ((usize, usize), Ratio)| {

@@ -65,7 +65,6 @@ impl Leads {
             return Some(1.0);
         }
         let Noise::Shared { treatments } = noise else {
-            #[allow(clippy::cast_precision_loss)]
             let others = self.candidates.saturating_sub(1) as f64;
             return Some(others * t_one_sided(t, log.freedom)?);
         };

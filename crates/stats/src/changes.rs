@@ -50,7 +50,6 @@ pub fn changes(series: &[f64]) -> Option<Vec<usize>> {
 
 /// Moves each change that was found by stretches to the element nearby that leaves the least
 /// squares on its two sides.
-#[allow(clippy::cast_precision_loss)]
 fn sharpen(series: &[f64], at: &[usize], stretch: usize) -> Vec<usize> {
     let bounds: Vec<usize> =
         [0].into_iter().chain(at.iter().copied()).chain([series.len()]).collect();
@@ -74,7 +73,6 @@ fn sharpen(series: &[f64], at: &[usize], stretch: usize) -> Vec<usize> {
 
 /// The best changes for one coefficient, with how unlikely they make the series; none where it does
 /// not vary.
-#[allow(clippy::cast_precision_loss)]
 fn fit(series: &[f64], coefficient: f64) -> Option<(f64, Vec<usize>)> {
     /// A sum of squares below this share of all is rounding.
     const EXACT: f64 = 1e-12;
@@ -92,7 +90,6 @@ fn fit(series: &[f64], coefficient: f64) -> Option<(f64, Vec<usize>)> {
 
 /// The variance of what is new in each element, from differences, of which the largest tenth may be
 /// changes of mean and is left out.
-#[allow(clippy::cast_precision_loss)]
 fn innovation_variance(series: &[f64], coefficient: f64) -> Option<f64> {
     let new: Vec<f64> = series.windows(2).map(|pair| pair[1] - coefficient * pair[0]).collect();
     let mut squares: Vec<f64> = new.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).collect();
@@ -123,7 +120,6 @@ struct Partition {
 }
 
 impl<'a> Costs<'a> {
-    #[allow(clippy::cast_precision_loss)]
     fn new(series: &'a [f64], coefficient: f64) -> Self {
         let (first, rest) = (1.0 - coefficient * coefficient, 1.0 - coefficient);
         let mut sums = vec![(0.0, 0.0); 2];

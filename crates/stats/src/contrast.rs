@@ -63,7 +63,6 @@ pub fn average_ratio(run: &RunTrials, pairs: &[(usize, usize)]) -> Option<Ratio>
     if pairs.is_empty() || !pairs.iter().all(|(a, b)| run.is_known(*a) && run.is_known(*b)) {
         return None;
     }
-    #[allow(clippy::cast_precision_loss)]
     let weight = 1.0 / pairs.len() as f64;
     let contrast: Vec<Weight> =
         pairs.iter().flat_map(|(a, b)| [(*a, weight), (*b, -weight)]).collect();
@@ -87,7 +86,6 @@ fn within_blocks(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference
     };
     let values: Vec<f64> = blocks(trials).into_iter().filter_map(at).collect();
     let (difference, sd) = moments(&values)?;
-    #[allow(clippy::cast_precision_loss)]
     let n = values.len() as f64;
     Some(LogDifference { difference, error: sd / n.sqrt(), freedom: n - 1.0 })
 }
@@ -100,7 +98,6 @@ fn of_means(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference> {
     for (t, weight) in contrast {
         let logs: Vec<f64> = trials[*t].iter().map(|(_, value)| value.ln()).collect();
         let (mean, sd) = moments(&logs)?;
-        #[allow(clippy::cast_precision_loss)]
         let n = logs.len() as f64;
         let part = (weight * sd).powi(2) / n;
         difference += weight * mean;

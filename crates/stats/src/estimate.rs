@@ -36,7 +36,6 @@ pub fn mean_ci95(values: &[f64]) -> Estimate {
 ///
 /// The interval may be wrong with `alpha_share` of the usual chance of 5% (see
 /// [`InterimAnalyses`](crate::InterimAnalyses)): it is wider for a smaller share.
-#[allow(clippy::cast_precision_loss)]
 pub fn mean_ci95_at(alpha_share: f64, values: &[f64]) -> Estimate {
     let n = values.len();
     let without = |mean, sd, why| Estimate { n, mean, sd, ci95: None, why: Some(why) };

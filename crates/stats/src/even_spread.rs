@@ -133,7 +133,6 @@ fn simulate(design: Design) -> Spreads {
 }
 
 /// Returns the value that `part` of `values` exceed.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn exceeded_by(part: f64, values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let beyond = (part * count(values.len())).round() as usize;

@@ -12,7 +12,6 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p.len()];
     let mut least = 0.0_f64;
     for (rank, index) in order.iter().enumerate() {
-        #[allow(clippy::cast_precision_loss)]
         let left = (p.len() - rank) as f64;
         // None is more significant than one before it.
         least = least.max(known(*index) * left).min(1.0);

@@ -100,7 +100,6 @@ impl HostNoise {
 /// Returns the p-value of equal spreads by Bartlett's test (*Properties of sufficiency and
 /// statistical tests*, Proceedings of the Royal Society A 160, 1937); none for one experiment.
 fn unlike_by_chance(experiments: &[RunSpread], pooled: &RunSpread) -> Option<f64> {
-    #[allow(clippy::cast_precision_loss)]
     let between = experiments.len().checked_sub(1).filter(|n| *n > 0)? as f64;
     let sum = |of: fn(&RunSpread) -> f64| experiments.iter().map(of).sum::<f64>();
     let ratio = pooled.freedom * pooled.of_runs.ln() - sum(|e| e.freedom * e.of_runs.ln());

@@ -49,7 +49,6 @@ pub type Cells = Vec<Vec<Vec<usize>>>;
 /// assert_eq!((found.rows, found.columns), ([1, 0], [1, 0]));
 /// ```
 pub fn interactions(run: &RunTrials, tables: &[Cells]) -> Vec<Option<Interaction>> {
-    #[allow(clippy::cast_precision_loss)]
     let share = run.last_share() / tables.len().max(1) as f64;
     let of = |cells: &Cells| {
         let is_known = |cell: &Vec<usize>| {
@@ -67,7 +66,6 @@ pub fn interactions(run: &RunTrials, tables: &[Cells]) -> Vec<Option<Interaction
 }
 
 /// Returns the weights of (row ÷ other row in one column) ÷ (row ÷ other row in another column).
-#[allow(clippy::cast_precision_loss)]
 fn contrast(cells: &Cells, rows: [usize; 2], columns: [usize; 2]) -> Vec<Weight> {
     let corners = [
         (rows[0], columns[0], 1.0),
@@ -120,7 +118,6 @@ fn by_common_noise(common: &CommonNoise, cells: &Cells, share: f64) -> Option<In
         .zip(&values)
         .map(|(row, a)| a * row.iter().zip(&values).map(|(entry, b)| entry * b).sum::<f64>())
         .sum();
-    #[allow(clippy::cast_precision_loss)]
     let count = basis.len() as f64;
     let f = FisherSnedecor::new(count, model.rest().freedom).ok()?;
     let level = common.level() * share;
@@ -139,7 +136,6 @@ fn by_own_noise(run: &RunTrials, cells: &Cells, share: f64) -> Option<Interactio
             Some(((rows, columns), log.filter(|log| log.error > ROUNDING)?))
         })
         .collect::<Option<_>>()?;
-    #[allow(clippy::cast_precision_loss)]
     let share = share / from_first.len() as f64;
     let alone =
         |(_, log): &(_, LogDifference)| t_two_sided(log.difference / log.error, log.freedom);

@@ -78,7 +78,6 @@ impl LongRun {
     /// autocorrelations*, Biometrika 41 (1954), correct it. The other follows any shape: the sum up
     /// to where pairs of neighbouring autocorrelations are no longer positive, the initial positive
     /// sequence of C. J. Geyer, *Practical Markov chain Monte Carlo*, Statistical Science 7 (1992).
-    #[allow(clippy::cast_precision_loss)]
     pub(super) fn measure(series: &[f64]) -> Option<Self> {
         let count = series.len();
         let (mean, sd) =

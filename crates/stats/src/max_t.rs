@@ -55,7 +55,6 @@ fn maxima(rows: &[Vec<f64>]) -> Differences {
     static KNOWN: Mutex<BTreeMap<Vec<i64>, Differences>> = Mutex::new(BTreeMap::new());
     /// Most designs that are kept.
     const KEPT: usize = 64;
-    #[allow(clippy::cast_possible_truncation)]
     let rounded = |part: &f64| (part * 1e6).round() as i64;
     let key: Vec<i64> =
         rows.iter().flat_map(|row| row.iter().map(rounded).chain([i64::MAX])).collect();

@@ -3,7 +3,6 @@
 use std::borrow::Borrow;
 
 /// Returns a count as a number to compute with.
-#[allow(clippy::cast_precision_loss)]
 pub(crate) fn count(n: usize) -> f64 {
     n as f64
 }

@@ -63,7 +63,6 @@ pub struct Fit {
 /// assert_eq!(course.peak, Some([2, 2]));
 /// ```
 pub fn courses(run: &RunTrials, sweeps: &[Vec<usize>]) -> Vec<Option<Course>> {
-    #[allow(clippy::cast_precision_loss)]
     let share = 1.0 / sweeps.len().max(1) as f64;
     let last_share = share * run.last_share();
     let of = |sweep: &Vec<usize>| {
@@ -85,14 +84,12 @@ fn stretches(levels: usize) -> Vec<Stretch> {
 }
 
 /// Returns the weights of the mean over `stretch`.
-#[allow(clippy::cast_precision_loss)]
 fn mean_over(sweep: &[usize], (first, last): Stretch, sign: f64) -> Vec<Weight> {
     let weight = sign / (last - first + 1) as f64;
     sweep[first..=last].iter().map(|place| (*place, weight)).collect()
 }
 
 /// Returns the weights of the slope over a stretch, by the levels' order.
-#[allow(clippy::cast_precision_loss)]
 fn slope(sweep: &[usize], (first, last): Stretch) -> Vec<Weight> {
     let middle = (first + last) as f64 / 2.0;
     (first..=last).map(|level| (sweep[level], level as f64 - middle)).collect()
@@ -245,7 +242,6 @@ fn with_peak(means: &[f64], peak: usize) -> Vec<f64> {
             (Some(left), _) => low = left,
             (None, Some(right)) => high = right,
         }
-        #[allow(clippy::cast_precision_loss)]
         let count = (high - low + 1) as f64;
         top = means[low..=high].iter().sum::<f64>() / count;
     }
@@ -268,7 +264,6 @@ fn not_falling(values: &[f64]) -> Vec<f64> {
             && before > after
         {
             pools.truncate(pools.len() - 2);
-            #[allow(clippy::cast_precision_loss)]
             let mean = (before * n as f64 + after * m as f64) / (n + m) as f64;
             pools.push((mean, n + m));
         }

@@ -4,7 +4,6 @@
 pub(crate) struct Normal(pub(crate) u64);
 
 impl Normal {
-    #[allow(clippy::cast_precision_loss)]
     pub(crate) fn uniform(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -296,7 +296,6 @@ impl Ratio {
     ///
     /// A true difference of this size is significant in [`POWER`] of all runs with these repeats
     /// and this spread, if `comparisons` are judged together. None without an interval.
-    #[allow(clippy::cast_precision_loss)]
     pub fn minimum_detectable(&self, comparisons: usize) -> Option<f64> {
         self.minimum_detectable_at(1.0 / comparisons.max(1) as f64)
     }

@@ -4,7 +4,6 @@
 pub const FEWEST_RUNS: usize = 3;
 
 /// Returns whether a spread with so many degrees of freedom lets two runs be compared.
-#[allow(clippy::cast_precision_loss)]
 pub(crate) fn is_enough(freedom: f64) -> bool {
     freedom + 1.0 >= FEWEST_RUNS as f64
 }

@@ -119,7 +119,6 @@ fn geometric_means(trials: &[(u32, u32, f64)]) -> BTreeMap<u32, f64> {
     for (_, clients, x) in trials {
         logs.entry(*clients).or_default().push(x.ln());
     }
-    #[allow(clippy::cast_precision_loss)]
     logs.into_iter()
         .map(|(clients, logs)| (clients, (logs.iter().sum::<f64>() / logs.len() as f64).exp()))
         .collect()
@@ -196,7 +195,6 @@ fn least_squares(rows: &[[f64; 3]], free: &[usize]) -> Option<[f64; 3]> {
     Some(out)
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn jackknife(whole: f64, left_out: &[f64]) -> Option<[f64; 2]> {
     let n = left_out.len() as f64;
     let pseudo: Vec<f64> = left_out.iter().map(|v| n * whole - (n - 1.0) * v).collect();

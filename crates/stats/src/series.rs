@@ -41,7 +41,6 @@ pub enum WarmUp {
 /// steady-state truncation heuristics for simulation*, Proc. Winter Simulation Conference (2000).
 /// The method always cuts somewhere, on noise too. A cut counts only if the part before it is
 /// unlike the rest by a t test at 0.1%, whose error allows for neighbours that resemble each other.
-#[allow(clippy::cast_precision_loss)]
 pub fn warm_up(series: &[f64]) -> Option<WarmUp> {
     moments(series)?;
     let batches: Vec<f64> =
@@ -79,7 +78,6 @@ pub fn warm_up(series: &[f64]) -> Option<WarmUp> {
 ///
 /// # Errors
 /// How many independent elements both are worth, where that is too few to tell.
-#[allow(clippy::cast_precision_loss)]
 fn unlike(taken: &[f64], rest: &[f64]) -> Result<bool, f64> {
     let Some(found) = LongRun::measure(rest) else {
         // A rest that does not vary: any difference is one.
@@ -95,7 +93,6 @@ fn unlike(taken: &[f64], rest: &[f64]) -> Result<bool, f64> {
 /// Whether the mean of `taken` is unlike that of `rest`, judged by steps from element to element: a
 /// trend moves their median and makes no correlation. The estimate is rough, so that only large
 /// differences are found.
-#[allow(clippy::cast_precision_loss)]
 fn unlike_by_steps(series: &[f64], taken: &[f64], rest: &[f64]) -> bool {
     let n = series.len() as f64;
     let (Some(one), Some(two)) = (steps_variance(series, 1), steps_variance(series, 2)) else {
@@ -114,7 +111,6 @@ fn unlike_by_steps(series: &[f64], taken: &[f64], rest: &[f64]) -> bool {
 
 /// The variance of steps over `lag` elements, from the nine tenths of them that are nearest to
 /// their median.
-#[allow(clippy::cast_precision_loss)]
 fn steps_variance(series: &[f64], lag: usize) -> Option<f64> {
     /// The mean of the smaller nine tenths of X² for a standard normal X: 1 - 2 c φ(c) / 0.9 with c
     /// = 1.644854.
@@ -130,7 +126,6 @@ fn steps_variance(series: &[f64], lag: usize) -> Option<f64> {
 
 /// A t test at [`LEVEL`]: whether two means differ, where n elements' mean has this variance
 /// divided by n.
-#[allow(clippy::cast_precision_loss)]
 fn differ(a: &[f64], b: &[f64], variance: f64, freedom: f64) -> bool {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let error = (variance * (1.0 / a.len() as f64 + 1.0 / b.len() as f64)).sqrt();

@@ -81,7 +81,6 @@ struct Means {
 }
 
 impl Means {
-    #[allow(clippy::cast_precision_loss)]
     fn new(values: &[(f64, f64)]) -> Self {
         let n = values.len() as f64;
         let (part, whole) = (

@@ -11,7 +11,6 @@ pub(crate) const ROUNDING: f64 = 1e-12;
 /// Returns mean and sample standard deviation.
 ///
 /// None for fewer than two values, or if one is not finite.
-#[allow(clippy::cast_precision_loss)]
 pub(crate) fn moments(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 2 || values.iter().any(|v| !v.is_finite()) {
         return None;

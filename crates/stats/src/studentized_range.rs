@@ -68,7 +68,6 @@ impl LargestT {
 
     /// Returns the chance of a difference beyond `difference`, by the cubic through the four
     /// nearest nodes.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     fn difference_beyond(&self, difference: f64) -> f64 {
         let steps = difference / STEP;
         if steps >= (RANGES - 2) as f64 {
@@ -86,7 +85,6 @@ impl LargestT {
 }
 
 /// Returns the distribution of the largest difference that was `drawn`.
-#[allow(clippy::cast_precision_loss)]
 pub(crate) fn tabulated(mut drawn: Vec<f64>) -> Differences {
     drawn.sort_by(f64::total_cmp);
     let beyond = |node: usize| {
@@ -106,10 +104,8 @@ fn differences(compared: Compared, means: usize) -> Option<Differences> {
     }
     let normal = Normal::new(0.0, 1.0).ok().filter(|_| means >= 2)?;
     let others = i32::try_from(means - 1).ok()?;
-    #[allow(clippy::cast_precision_loss)]
     let z = |node: usize| (node as f64 - HALF as f64) * STEP;
     let below: Vec<f64> = (0..=2 * HALF).map(|node| normal.cdf(z(node))).collect();
-    #[allow(clippy::cast_precision_loss)]
     let all_means = means as f64;
     let density: Vec<f64> = (0..=2 * HALF).map(|node| (-z(node).powi(2) / 2.0).exp()).collect();
     // The chance that all others lie within `steps` of the deviate at `node`.

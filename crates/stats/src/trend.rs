@@ -124,7 +124,6 @@ fn out_of_order_shares(groups: &[usize]) -> Vec<f64> {
 /// The null distribution of H. B. Mann and D. R. Whitney, *On a test of whether one of two random
 /// variables is stochastically larger than the other*, Annals of Mathematical Statistics 18 (1947),
 /// by their recursion over the last value.
-#[allow(clippy::cast_precision_loss)]
 fn between_shares(small: usize, large: usize) -> Vec<f64> {
     // Of no small values and 0, 1, 2, … large ones.
     let mut rows = vec![vec![1.0]; large + 1];

@@ -50,11 +50,6 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
     for block in 1..=repeats {
         let mut order: Vec<usize> = (0..levels.len()).collect();
         for i in (1..order.len()).rev() {
-            #[allow(
-                clippy::cast_possible_truncation,
-                clippy::cast_precision_loss,
-                clippy::cast_sign_loss
-            )]
             order.swap(i, (random.uniform() * (i + 1) as f64) as usize);
         }
         for treatment in order {
@@ -144,7 +139,6 @@ pub fn session(storages: &[String]) -> SessionRecord {
 }
 
 /// A completed trial with that tps and its closed loop's latency.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn trial(plan: &Plan, planned: &PlannedTrial, tps: f64, latencies: u32) -> TrialRecord {
     let treatment = &plan.treatments[planned.treatment];
     let mut latency = Latencies::new();
@@ -198,7 +192,6 @@ pub fn trial(plan: &Plan, planned: &PlannedTrial, tps: f64, latencies: u32) -> T
 }
 
 /// Gives a trial one element of a series for each second, whose sum it then has.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn with_seconds(trial: &mut TrialRecord, tps: &[f64]) {
     let m = trial.measurement.as_mut().unwrap();
     let second = |(t_s, tps): (u32, &f64)| Second {

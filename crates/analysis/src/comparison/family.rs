@@ -85,7 +85,6 @@ pub(crate) fn measure(plan: &Plan) -> &'static str {
 /// A ratio without an interval was not tested, and does not make the other verdicts stricter.
 pub(crate) fn judge(ratios: Vec<Ratio>, measure: &'static str, margin: Option<f64>) -> Vec<Judged> {
     let p: Vec<f64> = ratios.iter().filter_map(|ratio| ratio.p).collect();
-    #[allow(clippy::cast_precision_loss)]
     let share = 1.0 / p.len().max(1) as f64;
     let mut together = stats::holm(&p).into_iter();
     let equivalences = equivalences(&ratios, margin);

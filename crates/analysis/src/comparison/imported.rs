@@ -127,7 +127,6 @@ fn rows_of(recognised: &Recognised) -> Vec<SideBySideRow> {
 }
 
 /// The mean of a row's repeats, computed where there are any, else as it is written.
-#[allow(clippy::cast_precision_loss)]
 fn mean(row: &Row) -> Option<f64> {
     if row.repeats.is_empty() {
         return row.mean.or_else(|| row.others.first().map(|(_, figure)| *figure)).map(|f| f.value);

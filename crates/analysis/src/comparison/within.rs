@@ -15,7 +15,6 @@ use crate::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, TreatmentVie
 pub(crate) fn best(treatments: &[TreatmentView], sums: &[TreatmentSamples]) -> Option<usize> {
     let mean_log = |t: &TreatmentView| {
         let tps = &sums[t.index].tps;
-        #[allow(clippy::cast_precision_loss)]
         let count = tps.len() as f64;
         (!tps.is_empty() && tps.iter().all(|(_, v)| *v > 0.0))
             .then(|| tps.iter().map(|(_, v)| v.ln()).sum::<f64>() / count)

@@ -127,7 +127,6 @@ impl Experiment {
         let at = |(run, treatment): &(usize, usize)| {
             let run = &runs[*run];
             let logs = run.sums[*treatment].tps.iter().map(|(_, tps)| tps.ln());
-            #[allow(clippy::cast_precision_loss)]
             let mean = logs.sum::<f64>() / run.sums[*treatment].tps.len() as f64;
             (run.head.started_at.0 / NANOSECONDS_A_DAY, mean)
         };

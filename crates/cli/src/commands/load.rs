@@ -125,7 +125,6 @@ fn load_of(options: &LoadArgs) -> Load {
 
 fn print_result(loaded: Loaded) {
     let seconds = loaded.took.as_secs_f64().max(0.001);
-    #[allow(clippy::cast_precision_loss)]
     let (rows_per_s, megabytes_per_s) =
         (loaded.rows as f64 / seconds, loaded.bytes as f64 / 1e6 / seconds);
     print(&format!(

@@ -12,7 +12,6 @@ use super::line::{Line, Paint};
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Returns the mark of a column that is `share` (0 to 1) of the highest.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 fn column(share: f64) -> char {
     let height = (share * HEIGHTS.len() as f64).ceil() as usize;
     HEIGHTS[height.clamp(1, HEIGHTS.len()) - 1]
@@ -20,7 +19,6 @@ fn column(share: f64) -> char {
 
 /// Draws `values` from 0 to `highest` in at most `room` columns. Where there are more values, a
 /// column has the mean of some.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn sparkline(values: &[f64], highest: f64, room: usize) -> String {
     let each = values.len().div_ceil(room.max(1)).max(1);
     let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
@@ -42,7 +40,6 @@ pub(super) struct Histogram {
 }
 
 /// Adds up the latencies of `seconds`; none if no transaction ended. It has at most `room` columns.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn histogram(seconds: &[LoadSecond], room: usize) -> Option<Histogram> {
     let mut buckets: BTreeMap<usize, u64> = BTreeMap::new();
     for (bucket, count) in seconds.iter().flat_map(|second| &second.latencies) {
@@ -67,7 +64,6 @@ pub(super) fn histogram(seconds: &[LoadSecond], room: usize) -> Option<Histogram
 }
 
 /// Draws a share (0 to 1) as a bar.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 pub(super) fn gauge(share: f64, room: usize) -> String {
     let full = (share.clamp(0.0, 1.0) * room as f64).round() as usize;
     "█".repeat(full) + &"·".repeat(room - full)

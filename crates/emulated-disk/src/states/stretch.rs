@@ -76,7 +76,6 @@ impl Stretch {
     /// state.
     pub fn within_log2(&self) -> Option<f64> {
         let counts = self.epochs.iter().map(|epoch| epoch.writes.len()).filter(|n| *n > 1);
-        #[allow(clippy::cast_precision_loss, reason = "an epoch has few writes")]
         let logs: Vec<f64> = counts
             .map(|n| if n < 50 { (((1_u64 << n) - 2) as f64).log2() } else { n as f64 })
             .collect();

@@ -86,7 +86,6 @@ impl Client {
     }
 
     /// Returns `(try 1/3, 12.345% of the maximum time of tries was used)`.
-    #[allow(clippy::cast_precision_loss)]
     fn tries(&self, now: Moment) -> String {
         let policy = &self.program.policy;
         let mut text = format!("(try {}", self.retries + 1);

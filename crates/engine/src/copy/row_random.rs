@@ -38,7 +38,6 @@ impl RowRandom {
     ///
     /// The bias is at most `most` / 2^64 (Lemire 2019, without the rejection).
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
     pub fn below_or_at(self, row: u64, most: u64) -> u64 {
         ((u128::from(self.bits(row, 0)) * (u128::from(most) + 1)) >> 64) as u64
     }

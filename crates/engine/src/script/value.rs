@@ -33,7 +33,6 @@ impl Value {
     ///
     /// # Errors
     /// The value is no number, or a double beyond a bigint.
-    #[allow(clippy::cast_possible_truncation)]
     pub fn int(self) -> Result<i64, EvalError> {
         const BEYOND: f64 = 9_223_372_036_854_775_808.0;
         match self {
@@ -55,7 +54,6 @@ impl Value {
     ///
     /// # Errors
     /// The value is no number.
-    #[allow(clippy::cast_precision_loss)]
     pub fn double(self) -> Result<f64, EvalError> {
         match self {
             Self::Int(n) => Ok(n as f64),

@@ -124,7 +124,6 @@ impl Member {
     }
 
     /// Returns its share of the measurement.
-    #[allow(clippy::cast_precision_loss)]
     pub(super) fn measurement(&self) -> GeneratorMeasurement {
         let done = self.done.as_ref();
         let (skew, uncertainty) = self.start.unwrap_or_default();

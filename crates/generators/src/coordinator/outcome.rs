@@ -41,7 +41,6 @@ impl Coordinator {
         }
         let connecting = self.ready.unwrap_or_default() - self.connecting.unwrap_or_default();
         Ok(Measurement {
-            #[allow(clippy::cast_precision_loss)]
             connect_s: connecting as f64 / 1e9,
             busiest_thread,
             allowed_cpu_used,

@@ -61,7 +61,6 @@ pub fn skip_seen(rounds: &[Round], one_in: f64) -> f64 {
 /// confidence: the p with (1 − p)ⁿ = 0.05, which for many rounds is the *rule of three*, 3/n
 /// (Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983). It
 /// is about rounds like these: same load, same moments, same faults.
-#[allow(clippy::cast_precision_loss)]
 pub fn chance_at_most(rounds: u64) -> Option<f64> {
     (rounds > 0).then(|| 1.0 - 0.05_f64.powf(1.0 / rounds as f64))
 }

@@ -124,7 +124,6 @@ impl Slo {
     ///
     /// A load keeps nothing if it falls behind its rate by more than 5% and chance (three standard
     /// deviations of a Poisson count), whatever its latency.
-    #[allow(clippy::cast_precision_loss)]
     pub fn broken(&self, rate: f64, m: &Measurement) -> Option<String> {
         let due = rate * m.measured_s;
         let dealt_with = (m.transactions + m.failed + m.sums.skipped) as f64;
@@ -138,7 +137,6 @@ impl Slo {
 }
 
 impl Limit {
-    #[allow(clippy::cast_precision_loss)]
     fn broken(&self, m: &Measurement) -> Option<String> {
         match self {
             Self::Latency { percentile, below } => {

@@ -188,7 +188,6 @@ pub(super) fn column(name: impl Into<String>, unit: &str, kind: Kind) -> Column 
 
 /// Converts a count. Counters beyond 2^53 lose their last digits, which differences over a second
 /// do not need.
-#[allow(clippy::cast_precision_loss)]
 pub(super) fn float(count: u64) -> f64 {
     count as f64
 }

@@ -159,7 +159,6 @@ impl Echo {
             reactor.turn(now, now.after(Duration::from_millis(50)), self)?;
         }
         let seconds = reactor.now().since(begun).as_secs_f64();
-        #[allow(clippy::cast_precision_loss)]
         let rate = self.transactions as f64 / seconds;
         writeln!(
             std::io::stdout(),

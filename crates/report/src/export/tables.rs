@@ -298,7 +298,6 @@ impl Export<'_> {
 
 fn seconds(trial: &Value, measurement: &Measurement) -> impl Iterator<Item = [Value; 10]> {
     measurement.series.iter().map(|second| {
-        #[allow(clippy::cast_precision_loss)]
         let tps = second.transactions as f64 / second.length_s;
         [
             trial.clone(),

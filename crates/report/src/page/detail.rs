@@ -169,7 +169,6 @@ fn tps(buckets: &[Vec<&SecondView>], grid: Grid) -> Reduced {
     if !grid.is_reduced() {
         return Reduced::whole(buckets.iter().map(|b| b.first().and_then(|s| s.tps)));
     }
-    #[allow(clippy::cast_precision_loss)]
     let mean = |b: &Vec<&SecondView>| {
         let length: f64 = b.iter().map(|s| s.second.length_s).sum();
         let transactions: f64 = b.iter().map(|s| s.second.transactions as f64).sum();

@@ -16,7 +16,6 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Returns the finest grid that cuts `seconds` into at most `limit` buckets.
-    #[allow(clippy::cast_precision_loss)]
     pub(super) fn new(seconds: f64, limit: usize) -> Self {
         let width = (seconds / limit.max(1) as f64).ceil();
         Self { width_s: if width.is_finite() { width.max(1.0) } else { 1.0 } }
@@ -29,7 +28,6 @@ impl Grid {
 
     /// Groups the indices of `times` by bucket, in order of time. A time that is no number is in
     /// none.
-    #[allow(clippy::cast_possible_truncation)]
     pub(super) fn groups(self, times: &[f64]) -> Vec<Vec<usize>> {
         let mut groups: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
         for (i, t) in times.iter().enumerate().filter(|(_, t)| t.is_finite()) {
@@ -75,7 +73,6 @@ impl Reduced {
     }
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn mean(values: &[(f64, f64)]) -> Option<f64> {
     let weight: f64 = values.iter().map(|(_, w)| w).sum();
     if weight > 0.0 {
@@ -87,7 +84,6 @@ fn mean(values: &[(f64, f64)]) -> Option<f64> {
 
 /// Rounds to six significant digits, which no chart can tell from the value. None for what is no
 /// number.
-#[allow(clippy::cast_possible_truncation)]
 pub(super) fn short(value: Option<f64>) -> Option<f64> {
     const DIGITS: i32 = 6;
     let value = value.filter(|value| value.is_finite())?;

@@ -23,7 +23,6 @@ pub(super) fn notes(view: &RunView) -> Vec<String> {
     out
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn sentence(trial: &TrialView) -> Option<String> {
     const PAGE: f64 = 8192.0;
     let bytes = |value: f64| Bytes(value.max(0.0) as u64);
@@ -87,7 +86,6 @@ fn of_a_day(t: &TreatmentView, rows: f64, held: f64) -> Option<String> {
 
 /// Returns the rows that each transaction of `t` adds (count); none where the server did not count
 /// them, or counted others.
-#[allow(clippy::cast_precision_loss)]
 fn rows_of_a_transaction(view: &RunView, t: &TreatmentView) -> Option<f64> {
     let is_its =
         |trial: &&TrialView| trial.treatment == t.index && trial.state == TrialState::Completed;

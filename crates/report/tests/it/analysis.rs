@@ -350,7 +350,6 @@ fn a_client_sweep_has_its_law_knee_and_peak() {
         t.treatment = planned.treatment;
         let n = f64::from(clients[planned.treatment]);
         let tps = 1000.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.002 * n * (n - 1.0));
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let transactions = (5.0 * tps * (1.0 + 0.01 * f64::from((planned.ordinal * 7) % 5))) as u64;
         t.measurement.as_mut().unwrap().transactions = transactions;
         store.add_trial(RUN, session, &t).unwrap();

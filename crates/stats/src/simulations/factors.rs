@@ -92,7 +92,6 @@ fn effects_that_do_not_depend_on_each_other_seldom_seem_to() {
         [(2, 2, 1.0, 3), (2, 6, 1.0, 3), (3, 4, 1.0, 3), (2, 3, 10.0, 4), (2, 3, 3.0, 4)]
     {
         let cell = |r: usize, c: usize| {
-            #[allow(clippy::cast_precision_loss)]
             let tps = 1000.0 * (1.0 + r as f64) * (1.0 + 0.3 * c as f64);
             (tps, if r + c == 0 { 0.02 * wild } else { 0.02 })
         };

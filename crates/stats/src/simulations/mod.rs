@@ -69,11 +69,6 @@ fn run(
         let mut round: Vec<usize> = (0..speeds.len()).collect();
         if order == Order::Randomized {
             for i in (1..round.len()).rev() {
-                #[allow(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_precision_loss,
-                    clippy::cast_sign_loss
-                )]
                 round.swap(i, (random.uniform() * (i + 1) as f64) as usize);
             }
         } else if block % 2 == 0 {
@@ -364,7 +359,6 @@ fn hostile(random: &mut Normal) -> f64 {
 /// Whatever comes in: no panic, no number that is none, no interval that does not hold its value,
 /// and a reason for whatever is missing.
 #[test]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn no_input_makes_a_panic_or_a_number_that_is_none() {
     let mut random = Normal(8);
     let sound = |value: f64, ci95: Option<[f64; 2]>| {

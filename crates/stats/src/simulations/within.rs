@@ -18,7 +18,6 @@ enum Seconds {
 }
 
 impl Seconds {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
     fn draw(self, random: &mut Normal, n: usize, r: f64) -> Vec<f64> {
         let dip = |second: usize| 0.2 * (1.0 - second as f64 / 10.0).max(0.0);
         let mean_dip = (0..30).map(dip).sum::<f64>() / 30.0;

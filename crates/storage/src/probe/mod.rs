@@ -14,7 +14,6 @@ pub use fsync::{FsyncOptions, fsync, fsync_rate};
 pub type Progress<'a> = &'a dyn Fn(&str, f64);
 
 /// Returns the share of `done` among `all` (0 to 1).
-#[allow(clippy::cast_precision_loss)]
 fn share(done: usize, all: usize) -> f64 {
     done as f64 / all as f64
 }

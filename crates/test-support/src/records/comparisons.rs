@@ -31,14 +31,12 @@ pub fn gated(store: &Store, a: &str, b: &str, form: Form, text: &str) -> Compare
 }
 
 /// Gives a trial `factor` times the transactions.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 pub fn speed_up(trial: &mut TrialRecord, factor: f64) {
     let measurement = trial.measurement.as_mut().unwrap();
     measurement.transactions = (measurement.transactions as f64 * factor) as u64;
 }
 
 /// Gives a trial of five seconds that tps.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn set_tps(trial: &mut TrialRecord, tps: f64) {
     let measurement = trial.measurement.as_mut().unwrap();
     measurement.transactions = (tps * 5.0) as u64;

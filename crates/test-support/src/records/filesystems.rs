@@ -48,7 +48,6 @@ pub fn filesystems(repeats: u32) -> Plan {
 }
 
 /// Some latencies around a mean of `ms`, which they keep.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn around(ms: f64) -> Latencies {
     let mut latencies = Latencies::new();
     for i in 0..2000 {

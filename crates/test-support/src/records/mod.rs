@@ -41,7 +41,6 @@ const START: u64 = 1_795_244_400_000_000_000;
 pub struct Random(pub u64);
 
 impl Random {
-    #[allow(clippy::cast_precision_loss)]
     /// Returns a deviate of the uniform distribution between 0 and 1.
     pub fn uniform(&mut self) -> f64 {
         self.0 ^= self.0 >> 12;
@@ -199,7 +198,6 @@ pub fn fsync_rate() -> FsyncRate {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn nanoseconds(value: f64) -> u64 {
     value as u64
 }
@@ -279,9 +277,7 @@ fn measured(treatment: &Treatment, per_second: f64, random: &mut Random) -> Meas
             let ns = nanoseconds(typical * (0.6 - 0.35 * random.uniform().ln()));
             second.record(ns);
             for (share, s) in [0.3, 0.1, 0.6].into_iter().zip(&mut script.statements) {
-                #[allow(clippy::cast_precision_loss)]
                 s.latency.record(nanoseconds(ns as f64 * share));
-                #[allow(clippy::cast_precision_loss)]
                 s.first_byte.record(nanoseconds(ns as f64 * share * 0.9));
             }
         }

@@ -62,7 +62,6 @@ pub(super) fn judge(
         .filter(|(gate, ..)| is_together(gate))
         .filter_map(|(gate, _, f, l)| shown(gate, f, l))
         .collect();
-    #[allow(clippy::cast_precision_loss)]
     let first = 1.0 / p.len().max(1) as f64;
     let mut together = stats::holm(&p).into_iter();
     all.into_iter()

@@ -56,7 +56,6 @@ pub(crate) fn run(options: &StoreSizeArgs) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Success)
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn contents(size: &StoreSize) -> String {
     let share = |bytes: u64| format!("{:.1}%", 100.0 * bytes as f64 / size.bytes.max(1) as f64);
     let row = |found: &pgdyno_store::ContentSize| {

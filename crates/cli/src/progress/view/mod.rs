@@ -209,7 +209,6 @@ fn phase(trial: &LiveTrial, run: &LiveRun) -> String {
 }
 
 /// Returns the last second's tps, and the mean and the failures of the window.
-#[allow(clippy::cast_precision_loss)]
 fn tps_figures(last: &LoadSecond, measured: &[f64]) -> String {
     let mut text = rate(last.tps);
     if measured.len() > 1 {

@@ -51,7 +51,6 @@ impl Told {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "hours at most")]
 fn second(trial: u64, record: &Value) -> Second {
     let elapsed_us = (record["elapsed_s"].as_f64().unwrap() * 1e6).round() as u64;
     (trial, record["measuring"].as_bool().unwrap(), elapsed_us)

@@ -273,7 +273,6 @@ fn best_is_covered(random: &mut Random, speeds: [f64; 4]) -> bool {
     let view = world.show("run");
     let best = usize::try_from(view["best"].as_u64().unwrap()).unwrap();
     let others: Vec<usize> = (0..4).filter(|i| *i != best).collect();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let drawn = others[(random.uniform() * 3.0) as usize];
     let interval = &view["treatments"][drawn]["ratio_to_best"]["ci95"];
     let (lo, hi) = (interval[0].as_f64().unwrap(), interval[1].as_f64().unwrap());
@@ -337,7 +336,6 @@ fn capacities(random: &mut Random, other: f64) -> bool {
     const RESOLUTION: f64 = 0.03;
     let mut world = World::new();
     let mut plan = synthetic::plan(&["base", "head"], 5, random);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let seed = (random.uniform() * 1e15) as u64;
     plan.find = Some(Find::new("p99 < 20ms".parse().unwrap(), std::time::Duration::from_secs(60)));
     let session = synthetic::begin(&mut world.store, "run", "synthetic", 1, &plan);

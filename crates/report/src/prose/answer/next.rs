@@ -53,7 +53,6 @@ pub(crate) fn command(view: &RunView, kind: AnswerKind) -> Option<Next> {
         return Some(Next { sentence, command: None });
     }
     let more = if repeats < 5 { 10 } else { 2 * repeats };
-    #[allow(clippy::cast_precision_loss)]
     let gain = (more as f64 / repeats.max(1) as f64).sqrt();
     let detectable = open.iter().filter_map(|c| c.ratio.minimum_detectable).reduce(f64::max);
     let then = detectable.filter(|share| *share <= HOPELESS).map_or_else(String::new, |share| {

@@ -70,7 +70,6 @@ fn fastest(probe: &DiskProbe, pattern: Pattern) -> Option<(&DiskPoint, f64)> {
 }
 
 /// Returns the mean rate of sequential transfers over the measured zones (bytes/s).
-#[allow(clippy::cast_precision_loss)]
 fn sequential(probe: &DiskProbe, pattern: Pattern) -> Option<f64> {
     let rates: Vec<f64> = probe
         .points

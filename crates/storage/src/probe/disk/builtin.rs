@@ -125,7 +125,6 @@ fn requests(point: &Planned, file: &File, next: &AtomicU64, stop: &AtomicBool) -
     Ok(Done { read, write, took: last.duration_since(began) })
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn transfers(latency: &Latencies, block_bytes: u32, took: Duration) -> Option<Transfers> {
     (latency.count() > 0).then(|| {
         let iops = latency.count() as f64 / took.as_secs_f64().max(1e-9);

@@ -259,7 +259,6 @@ fn name_place(pid: Pid, descriptor: Option<u64>, given: PathBuf) -> Option<Named
     if given.is_absolute() {
         return Some(Named { path: given, is_by_path: true });
     }
-    #[allow(clippy::cast_possible_truncation, reason = "the kernel takes an int")]
     let descriptor = descriptor.map(|d| d as i32).filter(|d| *d != libc::AT_FDCWD);
     let base = match descriptor {
         Some(descriptor) => link(format!("fd/{descriptor}"))?,
