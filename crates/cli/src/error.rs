@@ -4,8 +4,7 @@
 //! command finds wrong is said where it is found ([`CommandError::new`]), help beside it.
 
 use std::error::Error;
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use pgdyno_analysis::comparison::runs::CompareError;
 use pgdyno_analysis::gate::GateError;

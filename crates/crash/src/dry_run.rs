@@ -10,8 +10,7 @@ use pgdyno_text::format::counted;
 use super::aim::aims;
 use super::log_room::describe_log_rooms;
 use super::subject::{described, takes_emulated};
-use pgdyno_provision::BenchError;
-use pgdyno_provision::making;
+use pgdyno_provision::{BenchError, making};
 
 /// Describes a crash test: faults, what each models, rounds, aims, controls, and the steps that
 /// make its storages.

@@ -18,9 +18,8 @@ use super::repeated::Repeated;
 use super::round_plan::{RoundContext, RoundPlan};
 use super::test_bed::{DiskCut, TestBed};
 use super::wal_watcher::parse_lsn;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::provisioner::DATABASE;
+use pgdyno_provision::{BenchError, Context};
 
 /// Checkpoints that are begun while the fault is waited for: at least so many, and up to so many
 /// more.

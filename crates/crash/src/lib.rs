@@ -55,10 +55,8 @@ pub use resume::{Resumption, crash_treatment, resume};
 use run_session::run_session;
 pub use subject::{AfterRecovery, Interference, Subject, Through};
 
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
-use pgdyno_provision::new_record_id;
 use pgdyno_provision::stores::{clear_leftovers, open_store};
+use pgdyno_provision::{BenchError, Context, new_record_id};
 
 /// Crashes what `prepared` describes, by itself: its only treatment is the subject, its `[crash]`
 /// says how. What comes of it is in the store at `store` when this returns, also what a signal cut

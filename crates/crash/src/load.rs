@@ -21,8 +21,7 @@ use pgdyno_model::units::Span;
 
 use super::error::CrashError;
 use super::workload::CrashLoad;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// How long load goes on beyond the time in which a fault is to strike: checkpoints and the like
 /// come after.

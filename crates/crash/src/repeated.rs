@@ -8,8 +8,7 @@ use std::time::Duration;
 use pgdyno_connect::control;
 use pgdyno_model::target::Target;
 
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// How long repetitions that are waited for may take.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -18,11 +18,8 @@ use super::all_states::kept_stretch::kept_sessions;
 use super::all_states::{KeptStretch, Origin, ResumedStretch, StretchSource};
 use super::error::StretchError;
 use super::run_session::run_session;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
-use pgdyno_provision::ThisHost;
-use pgdyno_provision::new_record_id;
 use pgdyno_provision::stores::{clear_leftovers, open_store};
+use pgdyno_provision::{BenchError, Context, ThisHost, new_record_id};
 
 /// Which session is gone on with, and how.
 #[derive(Clone, Debug, Default)]

@@ -15,8 +15,7 @@ use super::controls::run_controls;
 use super::round_plan::{Planted, RoundPlan};
 use super::session::{CrashSession, new_record, round_seed};
 use super::subject::Subject;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// Runs the positive controls and then every round of every fault of `subject`; or judges all
 /// states of a stretch of `source`, if its options say so.

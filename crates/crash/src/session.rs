@@ -18,8 +18,7 @@ use super::round::run_round;
 use super::round_plan::{RoundContext, RoundPlan};
 use super::subject::Subject;
 use super::test_bed::TestBed;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// A session of crash tests of one subject.
 pub(super) struct CrashSession<'a> {

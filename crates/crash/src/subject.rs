@@ -20,10 +20,8 @@ use pgdyno_storage::fault::CUTTABLE;
 
 use super::error::CrashError;
 use super::workload::CrashLoad;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::programs::install_programs;
-use pgdyno_provision::serials;
+use pgdyno_provision::{BenchError, Context, serials};
 
 /// Where the load goes instead of straight to the server: to what stands between, a pooler or a
 /// proxy.

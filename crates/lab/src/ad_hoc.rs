@@ -13,12 +13,10 @@ use pgdyno_model::facts::{BuildSource, ServerFacts};
 use pgdyno_model::record::{AdHocRun, SessionEnd, SessionRecord};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::{Epoch, Span};
-use pgdyno_model::{Failure, FailureKind};
-use pgdyno_model::{Plan, PlannedTrial, RunRecord, TrialRecord};
+use pgdyno_model::{Failure, FailureKind, Plan, PlannedTrial, RunRecord, TrialRecord};
 
-use pgdyno_provision::BenchError;
-use pgdyno_provision::new_record_id;
 use pgdyno_provision::stores::open_store;
+use pgdyno_provision::{BenchError, new_record_id};
 
 /// Recipe of the runs of `pgdyno pgbench --store`.
 pub const PGBENCH: &str = "pgbench";

@@ -11,9 +11,8 @@ use pgdyno_model::progress::{Activity, Event, Progress};
 use pgdyno_model::units::Epoch;
 pub use pgdyno_storage::probe::{DiskOptions, DiskPlan, FsyncOptions};
 
-use pgdyno_provision::BenchError;
-use pgdyno_provision::new_record_id;
 use pgdyno_provision::stores::{clear_leftovers, open_store};
+use pgdyno_provision::{BenchError, new_record_id};
 
 /// Renders the plan of the disk probe of `path`: its points, those left out, and the least time.
 ///

@@ -16,10 +16,9 @@ use pgdyno_engine::{
 use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
 use pgdyno_generators::{GeneratorsError, Hands};
-use pgdyno_model::Advice;
-use pgdyno_model::Measurement;
 use pgdyno_model::record::AdHocRun;
 use pgdyno_model::target::{Address, Servers, Target};
+use pgdyno_model::{Advice, Measurement};
 
 use crate::ad_hoc::ad_hoc_run;
 use crate::connection::Connected;

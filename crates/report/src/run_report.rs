@@ -5,8 +5,7 @@ use pgdyno_store::{Store, StoreError};
 
 use crate::headline::{Caution, Headline};
 use crate::note::Note;
-use crate::prose;
-use crate::{CrashView, FilesystemsView};
+use crate::{CrashView, FilesystemsView, prose};
 
 /// An analysed run with its words, which all its reports share.
 #[derive(Clone, Debug)]

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-use pgdyno_model::Failure;
 use pgdyno_model::facts::{HostFacts, Owner, Setting};
 use pgdyno_model::measurement::Second;
 use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Sample, Table};
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Latencies, Measurement, RunRecord, SecondLatencies, TrialRecord};
+use pgdyno_model::{Failure, Latencies, Measurement, RunRecord, SecondLatencies, TrialRecord};
 use rusqlite::types::{FromSql, Type, ValueRef};
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;

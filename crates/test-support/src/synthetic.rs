@@ -12,8 +12,7 @@ use pgdyno_model::units::{Bytes, Epoch, Span};
 use pgdyno_model::{
     Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord, Treatment, TrialRecord,
 };
-use pgdyno_store::SessionId;
-use pgdyno_store::Store;
+use pgdyno_store::{SessionId, Store};
 
 use crate::records::{Random, session_record};
 

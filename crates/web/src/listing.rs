@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pgdyno_model::record::RunState;
 use pgdyno_provision::stores::look_for_dead_sessions;
-use pgdyno_store::ListedRun;
-use pgdyno_store::Store;
+use pgdyno_store::{ListedRun, Store};
 use serde::Serialize;
 
 use crate::response::ApiError;

@@ -12,9 +12,8 @@ use pgdyno_provision::BenchError;
 use pgdyno_report::ReportError;
 use pgdyno_report::json::for_browser;
 use pgdyno_report::text::plain;
-use pgdyno_store::SideFileError;
-use pgdyno_store::StoreError;
 use pgdyno_store::notes::NoteError;
+use pgdyno_store::{SideFileError, StoreError};
 use pgdyno_text::printable::escape_text;
 use serde::Serialize;
 

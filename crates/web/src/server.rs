@@ -18,13 +18,12 @@ use pgdyno_store::SideFileError;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-use crate::ServeError;
 use crate::access::{Access, AccessOptions};
 use crate::app::App;
 use crate::base_path::BasePath;
 use crate::live::ended;
 use crate::stores::Stores;
-use crate::{digest, routes};
+use crate::{ServeError, digest, routes};
 
 /// Most connections at once; others wait to be accepted (count). A browser has six.
 const CONNECTIONS_MOST: usize = 256;

@@ -17,8 +17,7 @@ pub use comparison::{Comparison, Effect, RatioView, Withheld};
 pub use crash::GravestFault;
 pub use factors::{CoursePoint, CourseView, EffectView, InteractionView};
 pub use generator::GeneratorView;
-pub use latency::PERCENTILES;
-pub use latency::{LatencyInterval, LatencyRatio, LatencyView};
+pub use latency::{LatencyInterval, LatencyRatio, LatencyView, PERCENTILES};
 pub use pairs::{PairRow, PairsView};
 pub use run::{
     CapacityView, Compared, CurvePoint, Decision, Ended, FsyncView, LatencyFloor, NoiseFloor,

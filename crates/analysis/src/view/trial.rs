@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_model::Failure;
 use pgdyno_model::measurement::{
     CommandSums, EventLoopLag, GeneratorLimit, Second, StatementMeasurement,
 };
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{FlushAccounting, Levels, Search};
+use pgdyno_model::{Failure, FlushAccounting, Levels, Search};
 use pgdyno_stats::Autocorrelation;
 use serde::Serialize;
 

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pgdyno_lab::probe::{self, DiskOptions};
-use pgdyno_model::units::Bytes;
-use pgdyno_model::units::Span;
+use pgdyno_model::units::{Bytes, Span};
 
 use crate::context::Context;
 use crate::duration::parse_duration;

@@ -8,8 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::cluster_support::lab;
-use crate::cluster_support::{Bench, assert_failed, text, worker, workers};
+use crate::cluster_support::{Bench, assert_failed, lab, text, worker, workers};
 use pgdyno_exec::process::Identity;
 use rustix::process::{Pid, Signal, kill_process};
 

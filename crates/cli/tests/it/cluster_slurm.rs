@@ -6,8 +6,7 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::cluster_support::lab;
-use crate::cluster_support::{Bench, assert_failed, text, worker, workers};
+use crate::cluster_support::{Bench, assert_failed, lab, text, worker, workers};
 use pgdyno_test_support::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use crate::support::lying_server;
-use crate::support::{Ended, World, emulates_disks, ended, signal};
+use crate::support::{Ended, World, emulates_disks, ended, lying_server, signal};
 use serde_json::Value;
 
 /// Damage to the bytes of a file.

@@ -7,10 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support;
-use crate::support::lying_server;
-use crate::support::{Ended, World, emulates_disks};
-use pgdyno_test_support::RELEASE_MOUNTS;
-use pgdyno_test_support::{needs, test_name};
+use crate::support::{Ended, World, emulates_disks, lying_server};
+use pgdyno_test_support::{RELEASE_MOUNTS, needs, test_name};
 use serde_json::Value;
 
 /// There if the kernel mounts two clones of a btrfs at a time.

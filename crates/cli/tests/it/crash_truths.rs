@@ -8,8 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support;
-use crate::support::World;
-use crate::support::lying_server;
+use crate::support::{World, lying_server};
 use serde_json::Value;
 
 /// Required outcome of a series of rounds.

@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::ssh_support::Hosts;
 use crate::support::{Ended, World, ended, signal};
-use pgdyno_test_support::RELEASE_MOUNTS;
-use pgdyno_test_support::skip;
-use pgdyno_test_support::{needs, test_name};
+use pgdyno_test_support::{RELEASE_MOUNTS, needs, skip, test_name};
 use serde_json::Value;
 
 /// Stands in for `ssh`. The witness is no child that ends with it: it hears by its pipes alone, as

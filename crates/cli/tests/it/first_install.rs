@@ -9,8 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::support;
 use crate::support::{Ended, World, ended, is_root};
-use pgdyno_test_support::RELEASE_MOUNTS;
-use pgdyno_test_support::needs;
+use pgdyno_test_support::{RELEASE_MOUNTS, needs};
 use serde_json::Value;
 
 /// An account without rights.

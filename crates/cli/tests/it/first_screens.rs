@@ -2,19 +2,16 @@
 //! happened.
 
 use crate::support::World;
-use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Override;
-use pgdyno_experiment::recipes;
+use pgdyno_experiment::{ResolvedExperiment, recipes};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::probe::{ProbeResult, Suspicion};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{CrashRecord, Fault, Plan, PlannedTrial, ProbeRecord, Verdict};
 use pgdyno_provision::ThisHost;
-use pgdyno_store::SessionId;
-use pgdyno_store::Store;
-use pgdyno_test_support::records;
+use pgdyno_store::{SessionId, Store};
 use pgdyno_test_support::records::Random;
-use pgdyno_test_support::synthetic;
+use pgdyno_test_support::{records, synthetic};
 
 /// Returns the tps of a trial: treatments `step` apart, waits for commits that matter, a percent of
 /// noise.

@@ -4,8 +4,7 @@
 use pgdyno_test_support::needs;
 use std::path::{Path, PathBuf};
 
-use crate::support::lying_server;
-use crate::support::{World, emulates_disks};
+use crate::support::{World, emulates_disks, lying_server};
 use serde_json::Value;
 
 /// `[storage.NAME]` on an emulated disk.

@@ -9,10 +9,9 @@ use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{
-    CrashRecord, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, TrialRecord,
-    Verdict,
+    CrashRecord, Failure, FailureKind, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord,
+    RunRecord, TrialRecord, Verdict,
 };
-use pgdyno_model::{Failure, FailureKind};
 use pgdyno_store::Store;
 use pgdyno_test_support::records;
 

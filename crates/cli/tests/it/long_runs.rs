@@ -13,8 +13,7 @@ use crate::support::{World, at_full_speed, ended, quick, signal};
 use pgdyno_lab::live::{self, Follower};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_report::live::{LiveRecord, LiveState, LiveTrialState};
-use pgdyno_test_support::needs;
-use pgdyno_test_support::{RELEASE_MOUNTS, is_root, skip, write_program};
+use pgdyno_test_support::{RELEASE_MOUNTS, is_root, needs, skip, write_program};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 const FOUR_TRIALS: [&str; 3] =

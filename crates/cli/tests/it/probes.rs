@@ -2,8 +2,7 @@
 
 use crate::support;
 use crate::support::{World, ended, is_root, signal};
-use pgdyno_test_support::RELEASE_MOUNTS;
-use pgdyno_test_support::needs;
+use pgdyno_test_support::{RELEASE_MOUNTS, needs};
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap()

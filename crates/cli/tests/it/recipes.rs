@@ -9,9 +9,8 @@ use std::process::Command;
 
 use crate::support::{Ended, World, ended, is_root};
 use pgdyno_store::Store;
-use pgdyno_test_support::skip;
 use pgdyno_test_support::zfs::Daemon;
-use pgdyno_test_support::{needs, test_name};
+use pgdyno_test_support::{needs, skip, test_name};
 use serde_json::Value;
 
 /// Runs `recipe` with `sets`; loop files go into the world's disk.

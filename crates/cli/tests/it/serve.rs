@@ -6,9 +6,8 @@ use crate::serve_support::Served;
 use crate::support::{World, is_root, signal};
 use pgdyno_model::record::RunState;
 use pgdyno_store::Store;
-use pgdyno_test_support::needs;
 use pgdyno_test_support::records::Random;
-use pgdyno_test_support::synthetic;
+use pgdyno_test_support::{needs, synthetic};
 use serde_json::{Value, json};
 
 /// A store with two completed runs of one recipe, the second faster.

@@ -11,8 +11,7 @@ use pgdyno_model::facts::Owner;
 use pgdyno_model::record::SessionRecord;
 use pgdyno_store::{OpenSession, SessionId, Store};
 use pgdyno_test_support::records::Random;
-use pgdyno_test_support::synthetic;
-use pgdyno_test_support::wait_for;
+use pgdyno_test_support::{synthetic, wait_for};
 use serde_json::Value;
 
 const DONE: &str = "small-20261121-070000-aaaa";

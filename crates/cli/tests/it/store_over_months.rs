@@ -15,11 +15,8 @@ use pgdyno_model::record::SessionRecord;
 use pgdyno_model::units::Epoch;
 use pgdyno_store::Store;
 use pgdyno_store::notes::{Note, Notes};
-use pgdyno_test_support::RELEASE_MOUNTS;
-use pgdyno_test_support::is_root;
-use pgdyno_test_support::needs;
 use pgdyno_test_support::records::Random;
-use pgdyno_test_support::synthetic;
+use pgdyno_test_support::{RELEASE_MOUNTS, is_root, needs, synthetic};
 use rusqlite::Connection;
 use serde_json::Value;
 

@@ -20,8 +20,9 @@ use tokio::runtime::Runtime;
 use tokio_postgres::config::{Config, SslMode, SslNegotiation};
 use tokio_postgres::error::DbError;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Connection, CopyInSink};
-use tokio_postgres::{Error, Row, SimpleQueryMessage, Statement, ToStatement};
+use tokio_postgres::{
+    AsyncMessage, Connection, CopyInSink, Error, Row, SimpleQueryMessage, Statement, ToStatement,
+};
 
 use super::cancel::{CLOSE_LIMIT, CancelToken};
 use super::error::{error_text, server_error};

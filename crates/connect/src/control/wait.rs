@@ -4,11 +4,10 @@
 //! listener ([`listen`]), and given up after [`LIMIT`].
 
 use std::error::Error as _;
-use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
 /// Longest wait for another session before the statement is given up.
 pub const LIMIT: Duration = Duration::from_secs(20);

@@ -7,10 +7,9 @@
 //! 3. A record has reached the disk with the first write that holds the last of its bytes.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
 
 use pgdyno_connect::control::error_text;
 use pgdyno_emulated_disk::states::State;

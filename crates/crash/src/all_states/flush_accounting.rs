@@ -11,8 +11,7 @@ use super::super::test_bed::TestBed;
 use super::commit_records::commit_writes;
 use super::judge_state::Judge;
 use super::record::Recording;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// Early acknowledgements that are named (count).
 const NAMED: usize = 10;

@@ -19,10 +19,8 @@ use super::kept_stretch::{EVIDENCE, Origin, StretchRecord, link_or_copy, recordi
 use crate::subject::Subject;
 use crate::test_bed::TestBed;
 use crate::verify::Depth;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
-use pgdyno_provision::ThisHost;
 use pgdyno_provision::stores::clear_leftovers;
+use pgdyno_provision::{BenchError, Context, ThisHost};
 
 /// A state of a stretch whose failure was kept.
 #[derive(Clone, Debug)]

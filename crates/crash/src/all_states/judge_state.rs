@@ -16,8 +16,7 @@ use super::super::subject::Subject;
 use super::super::test_bed::TestBed;
 use super::super::verify::{self, Depth, Terms};
 use super::record::Recording;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// A state that was judged.
 pub(super) struct JudgedState {

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use pgdyno_durability::shrinkage;
 use pgdyno_emulated_disk::states::{Candidate, State, Window};
-use pgdyno_model::Fault;
 use pgdyno_model::crash::{Control, Failing, StateKind, States, Verdict};
 use pgdyno_model::ledger::Token;
 use pgdyno_model::progress::{Activity, Warning};
-use pgdyno_model::{Failure, FailureKind};
+use pgdyno_model::{Failure, FailureKind, Fault};
 
 use super::super::subject::Subject;
 use super::super::test_bed::TestBed;
@@ -20,8 +19,7 @@ use super::lanes::{Limits, judge_side_by_side};
 use super::record::Recording;
 use super::tally::Tally;
 use super::verdicts::{Judged, Line, StateLine};
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// Flush boundaries that every oracle looks at, where there are as many (count).
 const THOROUGH: usize = 8;

@@ -23,9 +23,8 @@ use super::super::round_plan::ms;
 use super::super::subject::Subject;
 use super::super::test_bed::TestBed;
 use super::super::verify::{self, Before};
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::provisioner::DATABASE;
+use pgdyno_provision::{BenchError, Context};
 
 /// Checkpoints that are begun within the stretch (count).
 const CHECKPOINTS: u32 = 4;

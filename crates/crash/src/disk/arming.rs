@@ -9,9 +9,8 @@ use pgdyno_model::crash::Under;
 use pgdyno_model::target::Target;
 
 use crate::workload::CrashLoad;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::sql::{execute, query_number};
+use pgdyno_provision::{BenchError, Context};
 
 /// Longest wait until a request meets an armed rule. A checkpoint of a small database takes about a
 /// second.

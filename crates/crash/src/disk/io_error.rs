@@ -18,9 +18,8 @@ use pgdyno_model::target::Target;
 use super::arming::{PATIENCE, Rig, change_pages, drawn, needed_pages};
 use crate::missed::{Met, Missed};
 use crate::workload::CrashLoad;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::sql::execute;
+use pgdyno_provision::{BenchError, Context};
 
 /// How long a checkpoint may take to complete after the error, the server's own recovery included.
 const RETRYING: Duration = Duration::from_secs(15);

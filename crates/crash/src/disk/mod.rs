@@ -17,13 +17,12 @@ use pgdyno_emulated_disk::{
 };
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{Aim, CrashOptions, Under};
-use pgdyno_provision::sql::SqlError;
+use pgdyno_provision::sql::{SqlError, execute};
 use pgdyno_storage::fault::{DiskFiller, make_durable};
 
 use super::missed::{Met, Missed};
 use super::repeated::Repeated;
 use pgdyno_provision::BenchError;
-use pgdyno_provision::sql::execute;
 
 /// Arms the fault before load is offered, once the baseline is durable.
 pub(super) fn before_load(

@@ -16,8 +16,7 @@ use pgdyno_emulated_disk::{
 use super::arming::{PATIENCE, Rig, change_pages, drawn, needed_pages};
 use crate::missed::{Met, Missed};
 use crate::repeated::Repeated;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// How many writes are passed over at most, try by try. A slow load changes few pages.
 const AMONG: [i64; 4] = [24, 8, 3, 1];

@@ -31,12 +31,11 @@ use super::round_plan::ms;
 use super::subject::Subject;
 use super::verify::census;
 use super::workload::{CrashLoad, TOKENS};
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::provisioner::{
     ClusterRequest, DATABASE, ProvisionedStorage, Provisioner, check_room,
 };
 use pgdyno_provision::sql::{execute, query_number};
+use pgdyno_provision::{BenchError, Context};
 
 /// Extensions of PostgreSQL's own that verification asks, where the installation has them.
 const EXTENSIONS: [&str; 3] = [AMCHECK, "pageinspect", "pg_visibility"];

@@ -8,9 +8,8 @@ use pgdyno_postgres::Cluster;
 
 use super::{TestBed, provisioner};
 use crate::subject::Subject;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::provisioner::ClusterRequest;
+use pgdyno_provision::{BenchError, Context};
 
 /// There if the kernel's btrfs mounts a clone beside another one (Linux 6.7 and later), once btrfs
 /// is loaded.

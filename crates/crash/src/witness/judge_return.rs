@@ -24,8 +24,7 @@ use crate::session::new_record;
 use crate::subject::Subject;
 use crate::verify;
 use crate::workload::CrashLoad;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// So many times `wal_writer_delay` are what the header says of asynchronous commit.
 pub(super) const DELAYS: u32 = 3;

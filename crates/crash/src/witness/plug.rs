@@ -22,11 +22,9 @@ use super::local::LocalSession;
 use crate::subject::Subject;
 use crate::test_bed::TestBed;
 use crate::{load, verify};
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
-use pgdyno_provision::new_record_id;
 use pgdyno_provision::provisioner::DATABASE;
 use pgdyno_provision::stores::{clear_leftovers, open_store};
+use pgdyno_provision::{BenchError, Context, new_record_id};
 
 /// How long load is offered while nobody pulls the plug.
 const AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);

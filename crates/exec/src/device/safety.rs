@@ -13,9 +13,8 @@ use super::held::{self, HeldDevice};
 use super::identity::{BlockDevice, Identity};
 use super::refusal::{Refusal, SafetyError, SignatureError};
 use super::{edge, writers};
-use crate::mountinfo;
 use crate::tool::run_tool;
-use crate::trust;
+use crate::{mountinfo, trust};
 use pgdyno_model::advice::with_causes;
 
 /// The user's consent to erase devices.

@@ -1,10 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::Advice;
-use pgdyno_model::Experiment;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order};
 use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::units::Span;
+use pgdyno_model::{Advice, Experiment};
 
 use super::{FileError, Override, Source, parse};
 

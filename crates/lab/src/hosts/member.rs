@@ -14,8 +14,7 @@ use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_store::StoreError;
 
 use super::{Assignment, Reply};
-use crate::Consent;
-use crate::run;
+use crate::{Consent, run};
 use pgdyno_provision::BenchError;
 use pgdyno_provision::stores::{open_store, open_store_existing};
 

@@ -8,9 +8,8 @@ use pgdyno_model::record::ServerCount;
 use postgres_protocol::escape::escape_literal;
 
 use super::server::Server;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::sql::query_number;
+use pgdyno_provision::{BenchError, Context};
 
 /// Counters of the server, read while no client of pgdyno's is connected to the loaded database.
 #[derive(Clone, Copy, Debug)]

@@ -20,8 +20,7 @@ use pgdyno_postgres::{ExternalServer, ServerWide, schema};
 use pgdyno_provision::sql::SqlError;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// The schema for the workload's tables, unless the experiment names one.
 const SCHEMA: &str = "pgdyno";

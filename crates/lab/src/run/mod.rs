@@ -26,21 +26,17 @@ use pgdyno_analysis::host_noise::learn;
 use pgdyno_dataset::trust::Trust;
 use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::{Override, Source};
-use pgdyno_model::Failure;
-use pgdyno_model::Plan;
 use pgdyno_model::progress::{Progress, Warning};
 use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_model::{Failure, Plan};
 use pgdyno_storage::Wipe;
-use pgdyno_store::Store;
-use pgdyno_store::StoreError;
+use pgdyno_store::{Store, StoreError};
 pub use session::Outcome;
 use session::{Continued, RunSession};
 
 use crate::live::Feed;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
-use pgdyno_provision::ThisHost;
 use pgdyno_provision::stores::{clear_leftovers, open_store_trusting};
+use pgdyno_provision::{BenchError, Context, ThisHost};
 
 /// Devices and files that the caller allows by name on the command line.
 #[derive(Clone, Debug, Default)]

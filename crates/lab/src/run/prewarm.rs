@@ -3,12 +3,11 @@
 use crate::error::LabError;
 use pgdyno_connect::control::Client;
 use pgdyno_dataset::workload::Workload;
-use pgdyno_provision::sql::SqlError;
+use pgdyno_provision::sql::{SqlError, execute, query_number};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::server::Server;
 use pgdyno_provision::BenchError;
-use pgdyno_provision::sql::{execute, query_number};
 
 /// Checks that the server has the extension `pg_prewarm`.
 ///

@@ -8,9 +8,8 @@ use pgdyno_model::experiment::Between;
 use super::cluster_pool::ReadyServer;
 use super::prewarm::prewarm;
 use super::server::Server;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::sql::execute;
+use pgdyno_provision::{BenchError, Context};
 
 /// Settles the server before a trial: tidying, the user's command, CHECKPOINT, TRIM, cold or warm
 /// caches, a rest; in this order.

@@ -7,11 +7,9 @@ use crate::error::LabError;
 use pgdyno_emulated_disk::DiskServer;
 use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::footprint::{self, RoomNeeded};
-use pgdyno_model::Failure;
-use pgdyno_model::FailureKind;
-use pgdyno_model::Storage;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::{Backing, DeviceSettings};
+use pgdyno_model::{Failure, FailureKind, Storage};
 
 use pgdyno_provision::BenchError;
 use pgdyno_provision::provisioner::{ProvisionedStorage, Provisioner};

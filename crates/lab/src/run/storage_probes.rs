@@ -10,8 +10,7 @@ use pgdyno_storage::probe::{self, DiskOptions, DiskPlan, FsyncOptions, SizeSourc
 use pgdyno_store::{SessionId, Store};
 
 use crate::probe::{record_probe, reporter};
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
+use pgdyno_provision::{BenchError, Context};
 
 /// Probes of one storage, before the trials or after them.
 pub(super) struct StorageProbes<'a> {

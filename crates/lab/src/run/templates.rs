@@ -14,9 +14,8 @@ use pgdyno_model::units::Bytes;
 use pgdyno_postgres::{Cluster, Template, template_path};
 
 use super::server::Server;
-use pgdyno_provision::BenchError;
-use pgdyno_provision::Context;
 use pgdyno_provision::provisioner::tablespace;
+use pgdyno_provision::{BenchError, Context};
 
 /// Identity of a cluster's data within a run: programs, data set, scale.
 type Content = (Build, String, u32);

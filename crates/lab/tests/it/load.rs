@@ -7,12 +7,10 @@ use std::time::{Duration, Instant};
 
 use pgdyno_engine::script::Script;
 use pgdyno_engine::{LoadError, LoadObserver, Phase, WeightedScript, run_load};
-use pgdyno_model::Advice;
-use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, OnError, Protocol, ReconnectLost};
+use pgdyno_model::{Advice, Measurement};
 use pgdyno_test_support::load::{TPCB, TPCB_TABLES, lasting, spec, unwatched};
-use pgdyno_test_support::wait_for;
-use pgdyno_test_support::{PASSWORD, Server, Session};
+use pgdyno_test_support::{PASSWORD, Server, Session, wait_for};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Override;
-use pgdyno_experiment::recipes;
+use pgdyno_experiment::{ResolvedExperiment, recipes};
 use pgdyno_provision::ThisHost;
 use pgdyno_test_support::small_workload;
 

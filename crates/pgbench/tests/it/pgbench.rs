@@ -15,8 +15,7 @@ use pgdyno_model::experiment::Length;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::find;
 use pgdyno_test_support::load::{spec, unwatched};
-use pgdyno_test_support::pgbench_folders;
-use pgdyno_test_support::{Server, Session};
+use pgdyno_test_support::{Server, Session, pgbench_folders};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 

@@ -3,9 +3,8 @@
 use pgdyno_model::measurement::{GeneratorMeasurement, Measurement, ScriptMeasurement};
 use pgdyno_model::{Latencies, TrialRecord};
 
-use super::redaction;
 use super::table::{Column, Kind, TableName, Value};
-use super::{Export, ExportError};
+use super::{Export, ExportError, redaction};
 use pgdyno_analysis::TrialState;
 
 use Kind::{Integer, Real, Text};

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use pgdyno_model::units::Bytes;
 use pgdyno_text::format;
 
-use pgdyno_analysis::label;
-use pgdyno_analysis::{RunView, TreatmentView, TrialState, TrialView};
+use pgdyno_analysis::{RunView, TreatmentView, TrialState, TrialView, label};
 
 /// Says what grew by a page or more in the first such trial of each workload.
 pub(super) fn notes(view: &RunView) -> Vec<String> {

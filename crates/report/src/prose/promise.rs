@@ -3,8 +3,7 @@
 use pgdyno_text::format;
 
 use super::phrases::listed;
-use pgdyno_analysis::GravestFault;
-use pgdyno_analysis::{NotRanked, RunView};
+use pgdyno_analysis::{GravestFault, NotRanked, RunView};
 
 /// Names the treatments that are not ranked, with the reasons; none if all are.
 pub(crate) fn not_ranked(view: &RunView) -> Option<String> {

@@ -4,8 +4,7 @@
 use pgdyno_analysis::Withheld;
 use pgdyno_analysis::comparison::runs::{CompareOptions, compare};
 use pgdyno_model::search::Step;
-use pgdyno_model::{Failure, FailureKind};
-use pgdyno_model::{Find, Plan, RunRecord, Search, TrialRecord};
+use pgdyno_model::{Failure, FailureKind, Find, Plan, RunRecord, Search, TrialRecord};
 use pgdyno_report::{self as report, RunReport};
 use pgdyno_store::Store;
 use pgdyno_test_support::records::{fill_with, plan, run_record, store};

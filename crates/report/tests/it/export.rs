@@ -8,10 +8,8 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use pgdyno_model::Advice;
 use pgdyno_model::facts::{BlockDevice, BuildSource, LoopFacts};
-use pgdyno_model::{Failure, FailureKind};
-use pgdyno_model::{LevelValue, TrialRecord};
+use pgdyno_model::{Advice, Failure, FailureKind, LevelValue, TrialRecord};
 use pgdyno_report::export::{Export, ExportError};
 use pgdyno_store::Store;
 use pgdyno_test_support::records::{

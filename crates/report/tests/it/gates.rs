@@ -2,8 +2,7 @@
 
 use pgdyno_analysis::comparison::runs::{GateState, Outcome};
 use pgdyno_analysis::gate::Form;
-use pgdyno_model::Latencies;
-use pgdyno_model::{Failure, FailureKind};
+use pgdyno_model::{Failure, FailureKind, Latencies};
 use pgdyno_report::CompareReport;
 use pgdyno_store::Store;
 use pgdyno_test_support::records::{

@@ -2,8 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use crate::page_support::detail;
-use pgdyno_analysis::RunView;
-use pgdyno_analysis::TrialView;
+use pgdyno_analysis::{RunView, TrialView};
 use pgdyno_model::measurement::{CommandSums, Second};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Latencies, RunRecord, SecondLatencies, TrialRecord};

@@ -18,8 +18,7 @@ use pgdyno_exec::beneath::Directory;
 use pgdyno_exec::mountinfo::mounted_beneath;
 use pgdyno_exec::paths::data_dir;
 use pgdyno_exec::trust;
-use pgdyno_model::Advice;
-use pgdyno_model::Fault;
+use pgdyno_model::{Advice, Fault};
 use rustix::fs::{FileType, Stat};
 
 /// A file that is left as it is, and the reason.

@@ -14,8 +14,7 @@ use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::mount::{Mount, unmount};
 use pgdyno_storage::{StorageError, Wipe};
-use pgdyno_test_support::{RELEASE_MOUNTS, wait_for, zfs};
-use pgdyno_test_support::{needs, test_name};
+use pgdyno_test_support::{RELEASE_MOUNTS, needs, test_name, wait_for, zfs};
 
 /// A process in a mount namespace that somebody else has made, with no mount but that at `kept`.
 fn namespace_with(kept: &Path) -> Running {

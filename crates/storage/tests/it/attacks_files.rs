@@ -20,8 +20,7 @@ use pgdyno_exec::journal::Journal;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, StopMode, Template};
 use pgdyno_storage::fault::{FileBaseline, keep};
-use pgdyno_test_support::Scratch;
-use pgdyno_test_support::needs;
+use pgdyno_test_support::{Scratch, needs};
 use rustix::fs::OFlags;
 
 /// A directory of `nobody`'s with a file in a directory, and a directory that only root can enter,

@@ -17,8 +17,7 @@ use pgdyno_model::Advice;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_postgres::sweep::{CleanupResult, Outcome, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec, Install};
-use pgdyno_test_support::needs;
-use pgdyno_test_support::{wait_for, write_program};
+use pgdyno_test_support::{needs, wait_for, write_program};
 
 /// Runs only in the victim: one sweep.
 #[test]

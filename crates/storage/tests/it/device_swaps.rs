@@ -14,8 +14,7 @@ use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::storage::Backing;
 use pgdyno_storage::{Stack, Wipe};
-use pgdyno_test_support::needs;
-use pgdyno_test_support::write_program;
+use pgdyno_test_support::{needs, write_program};
 use rustix::fs::OFlags;
 
 const SIZE: u64 = 24 << 20;

@@ -17,9 +17,8 @@ use pgdyno_model::storage::{FilesystemChoice, FilesystemFacts};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::filesystem;
 use pgdyno_storage::filesystem::{Filesystem, FilesystemError, Volume};
-use pgdyno_test_support::skip;
-use pgdyno_test_support::test_name;
 use pgdyno_test_support::zfs::Daemon;
+use pgdyno_test_support::{skip, test_name};
 use rustix::process::{Pid, Signal};
 
 static RUN: AtomicBool = AtomicBool::new(false);

@@ -21,8 +21,7 @@ use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::sweep::{Outcome, leftovers, sweep};
 use pgdyno_postgres::{Cluster, ClusterSpec};
 use pgdyno_storage::{StorageError, Wipe};
-use pgdyno_test_support::skip;
-use pgdyno_test_support::{needs, test_name};
+use pgdyno_test_support::{needs, skip, test_name};
 
 /// Set for the process that is to be killed: where it is to work, on which storage, and after how
 /// many steps it stops.

@@ -18,8 +18,7 @@ use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::Advice;
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
-use pgdyno_test_support::needs;
-use pgdyno_test_support::wait_for;
+use pgdyno_test_support::{needs, wait_for};
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {

@@ -2,8 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_model::Advice;
-use pgdyno_test_support::records;
-use pgdyno_test_support::test_name;
+use pgdyno_test_support::{records, test_name};
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -13,9 +12,7 @@ use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::json::{json, json_list};
 use pgdyno_model::{CrashRecord, ProbeRecord, RunRecord, TrialRecord, Verdict};
 use pgdyno_report::RunReport;
-use pgdyno_store::Store;
-use pgdyno_store::StoreError;
-use pgdyno_store::{CheckedRecord, Merge, RecordState, Stored};
+use pgdyno_store::{CheckedRecord, Merge, RecordState, Store, StoreError, Stored};
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{RUN, crash_record, fill, fill_with, plan, run_record, store};
 use rusqlite::Connection;

@@ -11,9 +11,7 @@ use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::Verdict;
 use pgdyno_model::units::Epoch;
 use pgdyno_report::json;
-use pgdyno_store::Store;
-use pgdyno_store::StoreError;
-use pgdyno_store::{Imported, Merge, Stored};
+use pgdyno_store::{Imported, Merge, Store, StoreError, Stored};
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{Random, crash_record, fill, plan, run_record};
 

@@ -2,13 +2,10 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_audit::{Audit, ImportedRun};
-use pgdyno_model::Advice;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
-use pgdyno_model::{LevelValue, TrialRecord, Verdict};
-use pgdyno_store::Store;
-use pgdyno_store::StoreError;
-use pgdyno_store::{Hold, Stored};
+use pgdyno_model::{Advice, LevelValue, TrialRecord, Verdict};
+use pgdyno_store::{Hold, Store, StoreError, Stored};
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{
     RUN, crash_record, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record,

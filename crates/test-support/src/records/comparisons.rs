@@ -2,8 +2,7 @@
 
 use pgdyno_analysis::comparison::runs::{CompareError, CompareOptions, CompareView, compare};
 use pgdyno_analysis::gate::{self, Form};
-use pgdyno_model::Advice;
-use pgdyno_model::{LevelValue, Levels, Plan, Treatment, TrialRecord};
+use pgdyno_model::{Advice, LevelValue, Levels, Plan, Treatment, TrialRecord};
 use pgdyno_store::Store;
 
 use super::{fill_with, first_treatments, run_called};

@@ -22,10 +22,9 @@ use pgdyno_model::measurement::{
 use pgdyno_model::record::{FsyncRate, ServerCount, SessionRecord};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::units::{Bytes, Epoch, Span};
-use pgdyno_model::{Failure, FailureKind};
 use pgdyno_model::{
-    Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord, SecondLatencies, Treatment,
-    TrialRecord,
+    Failure, FailureKind, Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord,
+    SecondLatencies, Treatment, TrialRecord,
 };
 
 pub use probes::fsync_probe;

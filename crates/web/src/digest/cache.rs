@@ -7,8 +7,7 @@ use std::sync::Arc;
 use rusqlite::params;
 
 use super::RunDigest;
-use pgdyno_store::ListedRun;
-use pgdyno_store::{SideFile, SideFileError};
+use pgdyno_store::{ListedRun, SideFile, SideFileError};
 
 const SUFFIX: &str = ".cache";
 

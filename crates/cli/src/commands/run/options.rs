@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::{self, Override, Source};
-use pgdyno_experiment::recipes;
+use pgdyno_experiment::{ResolvedExperiment, recipes};
 use pgdyno_lab::Wipe;
 use pgdyno_provision::ThisHost;
 

@@ -5,8 +5,6 @@ use std::error::Error as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::Advice;
-use pgdyno_model::Storage;
 use pgdyno_model::facts::SmartType;
 use pgdyno_model::level::LevelValue;
 use pgdyno_model::raid::{RaidVolume, WritePolicy};
@@ -15,6 +13,7 @@ use pgdyno_model::storage::{
     Raid0, Striper,
 };
 use pgdyno_model::units::{Bytes, Span};
+use pgdyno_model::{Advice, Storage};
 use pgdyno_storage::{Stack, StorageError, Wipe};
 use pgdyno_text::nearest::nearest;
 use serde::Deserialize;

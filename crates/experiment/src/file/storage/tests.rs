@@ -1,10 +1,9 @@
 use std::path::PathBuf;
 
-use pgdyno_model::Advice;
-use pgdyno_model::Experiment;
 use pgdyno_model::level::Key;
 use pgdyno_model::storage::{Backing, Striper};
 use pgdyno_model::units::Bytes;
+use pgdyno_model::{Advice, Experiment};
 
 use crate::file::{FileError, Override, Source, parse};
 

@@ -6,8 +6,7 @@ use super::super::comparison::reason;
 use super::super::noise_floor::doubt;
 use super::super::phrases::so_far;
 use super::leader;
-use pgdyno_analysis::RunView;
-use pgdyno_analysis::noise_floor;
+use pgdyno_analysis::{RunView, noise_floor};
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
     let Some([a, b]) = noise_floor::same_pair(&view.plan) else { return leader::answer(view) };

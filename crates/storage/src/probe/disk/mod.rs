@@ -14,12 +14,11 @@ use std::time::Duration;
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_facts as facts;
-use pgdyno_model::Advice;
-use pgdyno_model::FailureKind;
 use pgdyno_model::advice::with_causes;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::{DiskProbe, Pattern};
 use pgdyno_model::units::Bytes;
+use pgdyno_model::{Advice, FailureKind};
 use point::Planned;
 use rustix::fs::{FallocateFlags, OFlags};
 
