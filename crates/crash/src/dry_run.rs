@@ -17,16 +17,16 @@ use pgdyno_provision::{BenchError, making};
 ///
 /// # Errors
 /// The programs of the server, or an account to run it as, cannot be found.
-pub fn dry_run(prepared: &ResolvedExperiment) -> Result<String, BenchError> {
-    let options = options(&prepared.experiment, &prepared.plan)?;
+pub fn dry_run(resolved: &ResolvedExperiment) -> Result<String, BenchError> {
+    let options = options(&resolved.experiment, &resolved.plan)?;
     let mut out = String::new();
     let _ = writeln!(
         out,
         "crash tests of {} (nothing is done: this is the plan)\n",
-        described(prepared, &prepared.plan.treatments[0])
+        described(resolved, &resolved.plan.treatments[0])
     );
     match options.states {
-        States::Drawn => rounds(&mut out, options, prepared),
+        States::Drawn => rounds(&mut out, options, resolved),
         States::Flushes | States::All => states(&mut out, options),
     }
     let _ = writeln!(
@@ -35,13 +35,13 @@ pub fn dry_run(prepared: &ResolvedExperiment) -> Result<String, BenchError> {
          of 1 MB and max_wal_size = 32MB (two segments at least) unless said otherwise; for faults \
          of the disk an emulated disk takes the loop file's place:"
     );
-    out.push_str(&making(prepared)?);
-    out.push_str(&describe_log_rooms(prepared));
+    out.push_str(&making(resolved)?);
+    out.push_str(&describe_log_rooms(resolved));
     Ok(out)
 }
 
 /// Describes rounds: what each does, faults, aims and controls.
-fn rounds(out: &mut String, options: &CrashOptions, prepared: &ResolvedExperiment) {
+fn rounds(out: &mut String, options: &CrashOptions, resolved: &ResolvedExperiment) {
     let _ = writeln!(
         out,
         "each round: tables brought back and made durable; {} clients, scale {}, {} with a ledger; \
@@ -55,7 +55,7 @@ fn rounds(out: &mut String, options: &CrashOptions, prepared: &ResolvedExperimen
         pgdyno_durability::oracles::ORACLES.len()
     );
     for fault in &options.faults {
-        let storage = &prepared.experiment.storage[&prepared.plan.treatments[0].storage];
+        let storage = &resolved.experiment.storage[&resolved.plan.treatments[0].storage];
         let emulated = takes_emulated(storage, *fault);
         let aims: Vec<&str> = aims(*fault, emulated).iter().map(|a| a.name()).collect();
         let _ =

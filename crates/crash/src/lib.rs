@@ -40,7 +40,6 @@ mod workload;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
 
 pub use all_states::{KeptState, StateJudgement, judge_again};
 use all_states::{Origin, StretchSource};
@@ -58,7 +57,7 @@ pub use subject::{AfterRecovery, Interference, Subject, Through};
 use pgdyno_provision::stores::{clear_leftovers, open_store};
 use pgdyno_provision::{BenchError, Context, new_record_id};
 
-/// Crashes what `prepared` describes, by itself: its only treatment is the subject, its `[crash]`
+/// Crashes what `resolved` describes, by itself: its only treatment is the subject, its `[crash]`
 /// says how. What comes of it is in the store at `store` when this returns, also what a signal cut
 /// short.
 ///
@@ -66,20 +65,20 @@ use pgdyno_provision::{BenchError, Context, new_record_id};
 /// The first round cannot begin, or pgdyno cannot go on; nothing is left on the
 /// host.
 pub fn crash(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     interference: Interference,
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<CrashRecord, BenchError> {
-    refuse_plug(&prepared.experiment)?;
+    refuse_plug(&resolved.experiment)?;
     let journal = clear_leftovers(progress, stop)?;
     let mut store = open_store(store)?;
-    let treatment = &prepared.plan.treatments[0];
+    let treatment = &resolved.plan.treatments[0];
     let context = Context { journal: &journal, progress, stop };
-    let subject = Subject { interference, ..Subject::new(prepared, treatment, context)? };
-    let id = new_record_id("crash", Epoch::from_time(SystemTime::now()));
-    let (source, overrides) = (prepared.source.clone(), prepared.overrides.clone());
+    let subject = Subject { interference, ..Subject::new(resolved, treatment, context)? };
+    let id = new_record_id("crash", Epoch::now());
+    let (source, overrides) = (resolved.source.clone(), resolved.overrides.clone());
     let source = StretchSource::New(Origin::Command { source, overrides });
     let record = run_session(&subject, &id, source, context)?;
     store.add_crash(None, &record)?;

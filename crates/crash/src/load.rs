@@ -179,6 +179,5 @@ fn ledger_error(path: &Path, source: std::io::Error) -> CrashError {
 /// Transactions that a client may come to in so many seconds: clients share a server.
 fn capacity(clients: u32, seconds: f64) -> usize {
     let each = (20_000.0 / f64::from(clients)).max(500.0);
-    let capacity = (seconds * each) as usize;
-    capacity
+    (seconds * each) as usize
 }

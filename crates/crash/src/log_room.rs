@@ -60,24 +60,24 @@ impl LogRoom {
     }
 }
 
-/// Refuses `prepared` if a log of its crash tests may not find room.
+/// Refuses `resolved` if a log of its crash tests may not find room.
 ///
 /// # Errors
 /// There is less room than a log may take.
-pub fn check_log_rooms(prepared: &ResolvedExperiment) -> Result<(), BenchError> {
-    by_storage(prepared).try_for_each(|(storage, room)| room.check(storage))
+pub fn check_log_rooms(resolved: &ResolvedExperiment) -> Result<(), BenchError> {
+    by_storage(resolved).try_for_each(|(storage, room)| room.check(storage))
 }
 
-/// Returns the rooms for the logs of all crash tests of `prepared`, by storage.
-fn by_storage(prepared: &ResolvedExperiment) -> impl Iterator<Item = (&str, LogRoom)> {
-    let rooms = log_rooms(prepared).into_iter();
+/// Returns the rooms for the logs of all crash tests of `resolved`, by storage.
+fn by_storage(resolved: &ResolvedExperiment) -> impl Iterator<Item = (&str, LogRoom)> {
+    let rooms = log_rooms(resolved).into_iter();
     rooms.map(|(storage, needed)| {
-        (storage, LogRoom::beside(&prepared.experiment.storage[storage].backing, needed))
+        (storage, LogRoom::beside(&resolved.experiment.storage[storage].backing, needed))
     })
 }
 
-/// Describes the rooms for the logs of all crash tests of `prepared`, and what is free.
-pub fn describe_log_rooms(prepared: &ResolvedExperiment) -> String {
+/// Describes the rooms for the logs of all crash tests of `resolved`, and what is free.
+pub fn describe_log_rooms(resolved: &ResolvedExperiment) -> String {
     let describe = |(_, room): (&str, LogRoom)| {
         let LogRoom { needed: RoomNeeded { bytes, data }, directory } = room;
         let free = directory::room(&directory).ok().flatten();
@@ -91,5 +91,5 @@ pub fn describe_log_rooms(prepared: &ResolvedExperiment) -> String {
             directory.display()
         )
     };
-    by_storage(prepared).map(describe).collect()
+    by_storage(resolved).map(describe).collect()
 }

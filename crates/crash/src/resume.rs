@@ -3,7 +3,6 @@
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
 
 use pgdyno_dataset::trust::Trust;
 use pgdyno_experiment::ResolvedExperiment;
@@ -68,15 +67,15 @@ pub fn resume(
     if let Some(jobs) = resumption.jobs {
         overrides.push(Override::new("crash.jobs", i64::from(jobs.get())));
     }
-    let prepared =
+    let resolved =
         ResolvedExperiment::new(source, overrides, &ThisHost)?.with_trust(trust, None)?;
     let journal = clear_leftovers(progress, stop)?;
     let mut store = open_store(store)?;
     let context = Context { journal: &journal, progress, stop };
-    let mut subject = Subject::new(&prepared, &prepared.plan.treatments[0], context)?;
+    let mut subject = Subject::new(&resolved, &resolved.plan.treatments[0], context)?;
     subject.options.budget = budget;
     resumed.kept.check_subject(&subject)?;
-    let id = new_record_id("crash", Epoch::from_time(SystemTime::now()));
+    let id = new_record_id("crash", Epoch::now());
     let record = run_session(&subject, &id, kept(resumed, context), context)?;
     store.add_crash(None, &record)?;
     Ok(record)

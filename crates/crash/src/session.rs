@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use pgdyno_engine::random::Random;
 use pgdyno_exec::paths;
 use pgdyno_facts as facts;
 use pgdyno_model::Storage;
-use pgdyno_model::crash::{CrashOutcome, CrashRecord, Fault, Round, Verdict};
+use pgdyno_model::crash::{CrashOutcome, CrashRecord, Fault, Round};
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::Warning;
 use pgdyno_model::units::Epoch;
@@ -179,7 +178,7 @@ pub(super) fn new_record(subject: &Subject, id: &str) -> CrashRecord {
         run: None,
         treatment: None,
         name: subject.name.clone(),
-        started_at: Epoch::from_time(SystemTime::now()),
+        started_at: Epoch::now(),
         pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
         host: facts::host(),
         storage: StorageFacts { name: subject.storage.clone(), ..StorageFacts::default() },
@@ -187,13 +186,7 @@ pub(super) fn new_record(subject: &Subject, id: &str) -> CrashRecord {
             options: subject.options.clone(),
             settings: subject.settings.clone(),
             server_version: subject.install.version.clone(),
-            verdict: Verdict::Unknown,
-            reason: String::new(),
-            faults: Vec::new(),
-            states: None,
-            controls: Vec::new(),
-            notes: Vec::new(),
-            complete: false,
+            ..CrashOutcome::default()
         },
     }
 }

@@ -64,35 +64,35 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Returns the subject that `treatment` of `prepared` describes. Fetches missing programs.
+    /// Returns the subject that `treatment` of `resolved` describes. Fetches missing programs.
     ///
     /// # Errors
     /// There are no programs of the treatment's version, or they refuse a setting.
     pub fn new(
-        prepared: &ResolvedExperiment,
+        resolved: &ResolvedExperiment,
         treatment: &Treatment,
         context: Context<'_>,
     ) -> Result<Self, BenchError> {
         let account = server_account()?;
-        let install = install_programs(prepared, &account, context)?
-            .remove(&prepared.build(treatment))
+        let install = install_programs(resolved, &account, context)?
+            .remove(&resolved.build(treatment))
             .ok_or(CrashError::NoPrograms)?;
-        let experiment = &prepared.experiment;
-        let mut settings = base_settings(prepared);
+        let experiment = &resolved.experiment;
+        let mut settings = base_settings(resolved);
         for (name, value) in &treatment.settings {
             replace_setting(&mut settings, name, value);
         }
         let labels: Vec<String> =
             treatment.levels.0.iter().map(|(name, level)| format!("{name}={level}")).collect();
         let name =
-            if labels.is_empty() { described(prepared, treatment) } else { labels.join(" ") };
+            if labels.is_empty() { described(resolved, treatment) } else { labels.join(" ") };
         Ok(Self {
             name,
             storage: treatment.storage.clone(),
             storages: experiment.storage.clone(),
             device: treatment.device.clone(),
-            wipe: prepared.wipe.clone(),
-            serials: serials(prepared),
+            wipe: resolved.wipe.clone(),
+            serials: serials(resolved),
             install,
             account,
             initdb: experiment.postgres.initdb.clone(),
@@ -100,7 +100,7 @@ impl Subject {
             settings,
             options: CrashOptions {
                 planted: planted_faults(experiment, treatment),
-                ..options(experiment, &prepared.plan)?.clone()
+                ..options(experiment, &resolved.plan)?.clone()
             },
             interference: Interference::default(),
         })
@@ -222,15 +222,15 @@ impl Subject {
 }
 
 /// A subject without factors by its filesystem and settings.
-pub(super) fn described(prepared: &ResolvedExperiment, treatment: &Treatment) -> String {
-    let storage = &prepared.experiment.storage[&treatment.storage];
+pub(super) fn described(resolved: &ResolvedExperiment, treatment: &Treatment) -> String {
+    let storage = &resolved.experiment.storage[&treatment.storage];
     let mut words = vec![match (&storage.backing, &storage.filesystem) {
         (Backing::Directory(None), None) => "a directory".to_owned(),
         (Backing::Directory(Some(path)), None) => path.display().to_string(),
         (_, Some(filesystem)) => filesystem.name.clone(),
         (_, None) => treatment.storage.clone(),
     }];
-    let settings = prepared.experiment.postgres.settings.iter();
+    let settings = resolved.experiment.postgres.settings.iter();
     words.extend(settings.map(|(name, value)| format!("{name}={value}")));
     words.join(", ")
 }

@@ -63,10 +63,6 @@ pub enum ControlError {
 }
 
 impl Advice for ControlError {
-    fn help(&self) -> Option<String> {
-        None
-    }
-
     fn kind(&self) -> FailureKind {
         FailureKind::Storage
     }
@@ -98,9 +94,6 @@ impl Control {
     }
 
     /// Reads the disk's status.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn status(&mut self) -> Result<DiskStatus, ControlError> {
         match self.ask(&Request::Status)? {
             Response::Status(status) => Ok(*status),
@@ -110,9 +103,6 @@ impl Control {
 
     /// Arms a further fault, and returns its number. If several rules hit a request, the oldest one
     /// takes effect.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn arm(&mut self, rule: &Rule) -> Result<u64, ControlError> {
         match self.ask(&Request::Arm(rule.clone()))? {
             Response::Armed(id) => Ok(id),
@@ -121,25 +111,16 @@ impl Control {
     }
 
     /// Disarms a fault.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn disarm(&mut self, id: u64) -> Result<(), ControlError> {
         self.done(&Request::Disarm(id))
     }
 
     /// Sets whether flushes are acknowledged without being done.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn lie(&mut self, on: bool) -> Result<(), ControlError> {
         self.done(&Request::Lie(on))
     }
 
     /// Seeds the disk's random numbers. Equal requests after equal seeds have equal effects.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn seed(&mut self, seed: u64) -> Result<(), ControlError> {
         self.done(&Request::Seed(seed))
     }
@@ -148,18 +129,12 @@ impl Control {
     ///
     /// Counted from here are [`DiskStatus::since_baseline`] and [`super::FlushFacts::longest_ns`].
     /// Call it before faults are armed.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn begin_baseline(&mut self) -> Result<(), ControlError> {
         self.done(&Request::BeginBaseline)
     }
 
     /// Cuts its power: from this instant nothing reaches the medium, and every request fails with
     /// EIO. One that has no power already stays as it is.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn cut(&mut self, cut: &Cut) -> Result<CutFacts, ControlError> {
         self.done(&Request::Cut(*cut))?;
         let status = self.status()?;
@@ -178,9 +153,6 @@ impl Control {
     }
 
     /// Sets the latency of requests.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn set_latency(&mut self, latency: &DiskLatency) -> Result<(), ControlError> {
         self.done(&Request::Latency(*latency))
     }
@@ -228,9 +200,6 @@ impl Control {
 
     /// Waits until a rule has cut the power, for at most `limit` or until `stop`.
     /// Returns none if no rule did.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn wait_for_cut(
         &mut self,
         limit: Duration,

@@ -72,8 +72,6 @@ pub enum Over {
     /// Any contents.
     #[default]
     Anything,
-    /// A page of the same kind.
-    Page,
     /// An older version of the page, which belongs to a table. Recovery from the WAL position
     /// `redo` needs that version unless full_page_writes is on.
     OlderVersion {
@@ -102,11 +100,6 @@ impl Selector {
     /// Selects all requests of the kind `operation`.
     pub fn all(operation: Operation) -> Self {
         Self { operation, range: None, at_least: None, holds: None, over: Over::Anything }
-    }
-
-    /// Selects writes that change an existing page of kind `content`.
-    pub fn changes_of(content: Content) -> Self {
-        Self { over: Over::Page, ..Self::writes_of(content) }
     }
 
     /// Selects writes that change a page of a table whose older version recovery from `redo` needs
@@ -159,7 +152,6 @@ impl Selector {
             let (older, newer) = (&before[at..at + PAGE_SIZE], &data[at..at + PAGE_SIZE]);
             let is_over = match self.over {
                 Over::Anything => true,
-                Over::Page => content.is_page(older),
                 Over::OlderVersion { redo } => is_older_version(older, newer, redo),
             };
             is_over && tear.is_none_or(|unit| !tears(older, newer, unit).is_empty())

@@ -31,9 +31,6 @@ use super::shared::Shared;
 use super::states::State;
 
 /// Serves the disk that the environment names until it is unmounted: `pgdyno emulated-disk`.
-///
-/// # Errors
-/// [`ServeError`].
 pub fn serve() -> Result<(), ServeError> {
     let directory = std::env::var_os(DIRECTORY).map(PathBuf::from).ok_or(ServeError::NotAsked)?;
     let failed = |what, path: &Path| {

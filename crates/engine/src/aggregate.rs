@@ -258,10 +258,8 @@ impl Aggregate {
             sums,
             event_loop_lag: EventLoopLag::from_latencies(&tally.event_loop_lag),
             busiest_thread: self.busiest_thread(measured_s),
-            allowed_cpu_used: None,
             counters: tally.counters,
-            search: None,
-            generators: Vec::new(),
+            ..Measurement::default()
         }
     }
 

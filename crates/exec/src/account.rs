@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 
 pub use crate::program::Account;
 use crate::program::ask_tool;
@@ -39,10 +39,6 @@ impl Advice for AccountError {
                  container: `--user` with an existing name)"
             )),
         }
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }
 

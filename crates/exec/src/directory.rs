@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use pgdyno_model::Advice;
 use pgdyno_model::units::Bytes;
-use pgdyno_model::{Advice, FailureKind};
 
 use crate::account::Account;
 use crate::paths::default_storage_dir;
@@ -93,10 +93,6 @@ impl Advice for DirectoryError {
             Self::Io { .. } => None,
         }
     }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
-    }
 }
 
 /// A directory that clusters are put in, checked. The default one is made when it is missing, and
@@ -115,20 +111,12 @@ impl StorageDirectory {
     pub fn open(named: Option<&Path>, account: &Account) -> Result<Self, DirectoryError> {
         let storage = match named {
             Some(path) => {
-                let path = std::path::absolute(path).map_err(|source| DirectoryError::Io {
-                    what: "resolve",
-                    path: path.to_owned(),
-                    source,
-                })?;
-                Self { path, ours: false }
+                let absolute = std::path::absolute(path);
+                Self { path: absolute.map_err(|e| io_error("resolve", path, e))?, ours: false }
             }
             None => {
                 let path = default_storage_dir();
-                make_default(&path).map_err(|source| DirectoryError::Io {
-                    what: "make",
-                    path: path.clone(),
-                    source,
-                })?;
+                make_default(&path).map_err(|e| io_error("make", &path, e))?;
                 Self { path, ours: true }
             }
         };
@@ -166,7 +154,7 @@ fn make_default(path: &Path) -> io::Result<()> {
 /// # Errors
 /// [`DirectoryError`] with the first reason why not.
 pub fn check(directory: &Path, account: &Account) -> Result<(), DirectoryError> {
-    let io = |source| DirectoryError::Io { what: "look at", path: directory.to_owned(), source };
+    let io = |source| io_error("look at", directory, source);
     match fs::metadata(directory) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             return Err(DirectoryError::Missing { path: directory.to_owned() });
@@ -258,11 +246,11 @@ pub fn runs_programs(directory: &Path) -> Result<bool, DirectoryError> {
 }
 
 fn statvfs(what: &'static str, directory: &Path) -> Result<rustix::fs::StatVfs, DirectoryError> {
-    rustix::fs::statvfs(directory).map_err(|e| DirectoryError::Io {
-        what,
-        path: directory.to_owned(),
-        source: e.into(),
-    })
+    rustix::fs::statvfs(directory).map_err(|e| io_error(what, directory, e.into()))
+}
+
+fn io_error(what: &'static str, path: &Path, source: io::Error) -> DirectoryError {
+    DirectoryError::Io { what, path: path.to_owned(), source }
 }
 
 /// Returns the room below `directory` if it is known to be less than `needed`.

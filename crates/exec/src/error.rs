@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use pgdyno_model::{Advice, FailureKind};
 
 use crate::account::Account;
-use crate::beneath::CopyError;
 use crate::device::refusal::SafetyError;
 use crate::journal::JournalError;
 use crate::mount::MountError;
@@ -80,15 +79,6 @@ impl Advice for StepError {
             Self::Safety(e) => e.kind(),
             Self::Interrupted => FailureKind::Interrupted,
             _ => FailureKind::Host,
-        }
-    }
-}
-
-impl From<CopyError> for StepError {
-    fn from(error: CopyError) -> Self {
-        match error {
-            CopyError::Io { what, path, source } => Self::Io { what, path, source },
-            CopyError::Interrupted => Self::Interrupted,
         }
     }
 }

@@ -74,7 +74,6 @@ pub struct LoopDevice {
     /// Whether it bypasses the page cache of the filesystem that holds the file.
     pub direct_io: bool,
     /// Where it begins in the file (bytes); none: at the file's begin.
-    #[serde(default)]
     pub offset: Option<Bytes>,
 }
 

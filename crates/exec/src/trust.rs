@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 
 use crate::account::entries;
 
@@ -59,10 +59,6 @@ impl Advice for TrustError {
             }
             Self::Io { .. } => None,
         }
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }
 

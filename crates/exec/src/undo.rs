@@ -56,7 +56,6 @@ pub enum Undo {
         label: String,
         /// The device as it was looked at before it was written; none where an earlier version did
         /// not note it.
-        #[serde(default)]
         looked_at: Option<BlockDevice>,
     },
     /// Writes files of the kernel's back, in this order.
@@ -70,7 +69,6 @@ pub enum Undo {
         device: PathBuf,
         /// The disk's sequence number, which no other disk of that boot has; none where it was not
         /// known.
-        #[serde(default)]
         sequence: Option<u64>,
         /// Whether it was on.
         on: bool,

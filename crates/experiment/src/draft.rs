@@ -147,11 +147,11 @@ pub struct RunSize {
 }
 
 impl RunSize {
-    /// Returns the size of the run of `prepared`.
-    pub fn new(prepared: &ResolvedExperiment) -> Self {
-        let most = estimate::time(prepared).most;
+    /// Returns the size of the run of `resolved`.
+    pub fn new(resolved: &ResolvedExperiment) -> Self {
+        let most = estimate::time(resolved).most;
         let time = Span(Duration::from_secs(most.as_secs().max(1)));
-        Self { treatments: prepared.plan.treatments.len(), time }
+        Self { treatments: resolved.plan.treatments.len(), time }
     }
 }
 
@@ -403,8 +403,8 @@ mod tests {
     }
 
     fn factors(draft: &Draft) -> Vec<String> {
-        let prepared = draft.prepare(&NoDevices).unwrap();
-        let factors = prepared.experiment.factors.iter();
+        let resolved = draft.prepare(&NoDevices).unwrap();
+        let factors = resolved.experiment.factors.iter();
         factors
             .map(|factor| {
                 let labels: Vec<String> =

@@ -38,14 +38,14 @@ const DISK_POINTS: u32 = 31;
 const STEPS: u32 = 16;
 
 /// Returns the time for one trial, without what comes around it; none if it ends by count.
-fn load_time(prepared: &ResolvedExperiment) -> Option<Duration> {
-    if let (Some(find), Length::Duration(window)) = (&prepared.plan.find, prepared.plan.length) {
-        let warm_up = prepared.plan.warm_up.0;
+fn load_time(resolved: &ResolvedExperiment) -> Option<Duration> {
+    if let (Some(find), Length::Duration(window)) = (&resolved.plan.find, resolved.plan.length) {
+        let warm_up = resolved.plan.warm_up.0;
         let step = find.step.0 + warm_up.min(find.step.0);
         return Some(2 * warm_up + find.step.0 + STEPS * step + window.0);
     }
-    match prepared.plan.length {
-        Length::Duration(span) => Some(prepared.plan.warm_up.0 + span.0),
+    match resolved.plan.length {
+        Length::Duration(span) => Some(resolved.plan.warm_up.0 + span.0),
         Length::Transactions(_) => None,
     }
 }
@@ -62,30 +62,30 @@ pub struct TimeEstimate {
 }
 
 /// Estimates the time that the plan takes.
-pub fn time(prepared: &ResolvedExperiment) -> TimeEstimate {
+pub fn time(resolved: &ResolvedExperiment) -> TimeEstimate {
     let mut time = Duration::ZERO;
-    if !prepared.experiment.postgres.is_external() {
-        let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
-        time += prepared.experiment.telemetry.fsync.0 * storages;
+    if !resolved.experiment.postgres.is_external() {
+        let storages = u32::try_from(resolved.storages().len()).unwrap_or(u32::MAX);
+        time += resolved.experiment.telemetry.fsync.0 * storages;
     }
-    time += probes(prepared) + crashes(prepared);
+    time += probes(resolved) + crashes(resolved);
     let making = |treatment: &Treatment| {
-        let rows = dataset::rows(prepared.data(treatment), treatment.scale);
+        let rows = dataset::rows(resolved.data(treatment), treatment.scale);
         CLUSTER + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND)
     };
-    time += prepared.clusters().iter().map(|(_, treatment)| making(treatment)).sum::<Duration>();
-    let load = load_time(prepared);
-    let each = around_trial(prepared) + load.unwrap_or(prepared.plan.warm_up.0);
-    let anew = prepared.made_anew();
+    time += resolved.clusters().iter().map(|(_, treatment)| making(treatment)).sum::<Duration>();
+    let load = load_time(resolved);
+    let each = around_trial(resolved) + load.unwrap_or(resolved.plan.warm_up.0);
+    let anew = resolved.made_anew();
     let trials = |blocks: u32| {
         let all: Vec<u32> =
-            prepared.plan.trials.iter().filter(|t| t.block <= blocks).map(|t| t.ordinal).collect();
+            resolved.plan.trials.iter().filter(|t| t.block <= blocks).map(|t| t.ordinal).collect();
         let anew = anew.iter().filter(|(ordinal, _)| all.contains(ordinal));
         let anew = anew.map(|(_, treatment)| making(treatment) + STACK);
         each * u32::try_from(all.len()).unwrap_or(u32::MAX) + anew.sum::<Duration>()
     };
     let most = trials(u32::MAX);
-    let (least, most) = match &prepared.plan.stopping {
+    let (least, most) = match &resolved.plan.stopping {
         None => (most, most),
         Some(stopping) => {
             let least = trials(stopping.floor);
@@ -97,15 +97,15 @@ pub fn time(prepared: &ResolvedExperiment) -> TimeEstimate {
 
 /// Estimates the time of one trial with what comes around it. A trial that ends by count has no
 /// time of its own.
-pub fn trial(prepared: &ResolvedExperiment) -> Duration {
-    around_trial(prepared) + load_time(prepared).unwrap_or_default()
+pub fn trial(resolved: &ResolvedExperiment) -> Duration {
+    around_trial(resolved) + load_time(resolved).unwrap_or_default()
 }
 
 /// Returns the time for the crash tests after the trials: treatments that are crashed alike are
 /// crashed once.
-fn crashes(prepared: &ResolvedExperiment) -> Duration {
-    let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
-    let sessions = prepared.plan.crashed.len();
+fn crashes(resolved: &ResolvedExperiment) -> Duration {
+    let Some(crash) = &resolved.experiment.crash else { return Duration::ZERO };
+    let sessions = resolved.plan.crashed.len();
     let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
     if crash.states != States::Drawn {
         return stretch(crash).saturating_mul(sessions);
@@ -139,9 +139,9 @@ fn stretch(crash: &CrashOptions) -> Duration {
 
 /// Returns the time for the probes before and after the trials, without the filling of the disk
 /// probe's file.
-fn probes(prepared: &ResolvedExperiment) -> Duration {
-    let stages = &prepared.experiment.probe;
-    let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
+fn probes(resolved: &ResolvedExperiment) -> Duration {
+    let stages = &resolved.experiment.probe;
+    let storages = u32::try_from(resolved.storages().len()).unwrap_or(u32::MAX);
     let tests = |kind: &ProbeKind| match kind {
         ProbeKind::Fsync => FSYNC_TESTS * u32::try_from(stages.block_bytes.len()).unwrap_or(1),
         ProbeKind::Disk => DISK_POINTS,
@@ -152,8 +152,8 @@ fn probes(prepared: &ResolvedExperiment) -> Duration {
 }
 
 /// Returns the time around a trial: what settles and counts, and the pause.
-fn around_trial(prepared: &ResolvedExperiment) -> Duration {
-    AROUND_TRIAL + prepared.experiment.between.pause.0
+fn around_trial(resolved: &ResolvedExperiment) -> Duration {
+    AROUND_TRIAL + resolved.experiment.between.pause.0
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl ResolvedExperiment {
 
 /// Returns the room that the plan takes on each storage at once, with the data sets that lie there.
 /// Room of tablespaces is counted where PGDATA lies.
-pub fn room(prepared: &ResolvedExperiment) -> BTreeMap<String, RoomNeeded> {
+pub fn room(resolved: &ResolvedExperiment) -> BTreeMap<String, RoomNeeded> {
     let mut room: BTreeMap<String, RoomNeeded> = BTreeMap::new();
     let mut add = |storage: &str, needed: Bytes, what: String| {
         room.entry(storage.to_owned())
@@ -131,11 +131,11 @@ pub fn room(prepared: &ResolvedExperiment) -> BTreeMap<String, RoomNeeded> {
             })
             .or_insert(RoomNeeded { bytes: needed, data: what });
     };
-    for (key, treatment) in prepared.clusters() {
-        let mut needed = dataset::room_needed(prepared.data(treatment), key.scale);
+    for (key, treatment) in resolved.clusters() {
+        let mut needed = dataset::room_needed(resolved.data(treatment), key.scale);
         let what = format!("{} at scale {}", key.data, key.scale);
-        let wal_room = wal_room(prepared);
-        match &prepared.experiment.storage[&key.storage].wal {
+        let wal_room = wal_room(resolved);
+        match &resolved.experiment.storage[&key.storage].wal {
             Some(wal) => add(wal, wal_room, format!("the WAL of {what}")),
             None => needed.0 = needed.0.saturating_add(wal_room.0),
         }
@@ -146,8 +146,8 @@ pub fn room(prepared: &ResolvedExperiment) -> BTreeMap<String, RoomNeeded> {
 
 /// Returns the room that a cluster's WAL takes: `max_wal_size`, the largest that any treatment
 /// gives it.
-fn wal_room(prepared: &ResolvedExperiment) -> Bytes {
-    let set = prepared.plan.treatments.iter().filter_map(|t| t.settings.get("max_wal_size"));
+fn wal_room(resolved: &ResolvedExperiment) -> Bytes {
+    let set = resolved.plan.treatments.iter().filter_map(|t| t.settings.get("max_wal_size"));
     set.filter_map(|text| memory(text)).max().unwrap_or(dataset::WAL_ROOM)
 }
 
@@ -177,14 +177,14 @@ pub fn log_room(options: &CrashOptions) -> Option<RoomNeeded> {
     })
 }
 
-/// Returns the rooms for the logs of all crash tests of `prepared`, by storage.
-pub fn log_rooms(prepared: &ResolvedExperiment) -> Vec<(&str, RoomNeeded)> {
-    let Some(needed) = prepared.experiment.crash.as_ref().and_then(log_room) else {
+/// Returns the rooms for the logs of all crash tests of `resolved`, by storage.
+pub fn log_rooms(resolved: &ResolvedExperiment) -> Vec<(&str, RoomNeeded)> {
+    let Some(needed) = resolved.experiment.crash.as_ref().and_then(log_room) else {
         return Vec::new();
     };
-    let crashed = prepared.plan.crashed.iter();
+    let crashed = resolved.plan.crashed.iter();
     let storages: BTreeSet<&str> =
-        crashed.map(|at| prepared.plan.treatments[*at].storage.as_str()).collect();
+        crashed.map(|at| resolved.plan.treatments[*at].storage.as_str()).collect();
     storages.into_iter().map(|storage| (storage, needed.clone())).collect()
 }
 

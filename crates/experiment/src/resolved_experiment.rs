@@ -66,11 +66,11 @@ impl ResolvedExperiment {
         plan: &Plan,
         host: &dyn Host,
     ) -> Result<Self, ExperimentError> {
-        let mut prepared = Self::with_seed(source, overrides, plan.seed, host)?;
+        let mut resolved = Self::with_seed(source, overrides, plan.seed, host)?;
         if plan.data_seed.is_none() {
-            prepared.plan.data_seed = None;
+            resolved.plan.data_seed = None;
         }
-        Ok(prepared)
+        Ok(resolved)
     }
 
     /// Makes the experiment ready as [`ResolvedExperiment::new`] does, with `seed` where it gives
@@ -208,9 +208,9 @@ mod tests {
             text,
             base: folder.path().to_owned(),
         };
-        let prepared = ResolvedExperiment::new(source, Vec::new(), &NoDevices).unwrap();
-        assert_eq!(prepared.notices.len(), 1);
-        let Notice::Script(note) = &prepared.notices[0] else { panic!("{:?}", prepared.notices) };
+        let resolved = ResolvedExperiment::new(source, Vec::new(), &NoDevices).unwrap();
+        assert_eq!(resolved.notices.len(), 1);
+        let Notice::Script(note) = &resolved.notices[0] else { panic!("{:?}", resolved.notices) };
         assert!(note.contains("login.sql"), "{note}");
     }
 
@@ -230,9 +230,9 @@ mod tests {
         assert_eq!(files.len(), 10);
         for path in files {
             let source = Source::read(&path).unwrap();
-            let prepared = ResolvedExperiment::new(source.clone(), Vec::new(), &NoDevices);
-            let prepared = prepared.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-            assert!(!prepared.plan.trials.is_empty(), "{}", path.display());
+            let resolved = ResolvedExperiment::new(source.clone(), Vec::new(), &NoDevices);
+            let resolved = resolved.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            assert!(!resolved.plan.trials.is_empty(), "{}", path.display());
             for size in file::sizes(&source).unwrap() {
                 let planned = ResolvedExperiment::new(source.clone(), size.overrides, &NoDevices);
                 assert!(planned.is_ok(), "{} at size {}", path.display(), size.name);

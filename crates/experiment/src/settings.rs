@@ -12,11 +12,11 @@ use crate::resolved_experiment::ResolvedExperiment;
 /// override them.
 ///
 /// `max_connections` allows for the treatment with the most clients, unless the file sets it.
-pub fn base_settings(prepared: &ResolvedExperiment) -> BTreeMap<String, String> {
-    let settings = &prepared.experiment.postgres.settings;
+pub fn base_settings(resolved: &ResolvedExperiment) -> BTreeMap<String, String> {
+    let settings = &resolved.experiment.postgres.settings;
     let mut settings: BTreeMap<String, String> =
         settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-    let treatments = &prepared.plan.treatments;
+    let treatments = &resolved.plan.treatments;
     let clients = treatments.iter().map(|t| t.clients).max().unwrap_or(0);
     let is_set = |name: &String| name.eq_ignore_ascii_case("max_connections");
     if let Some(connections) = max_connections(clients)

@@ -199,7 +199,7 @@ fn offer<W: Write + Send + 'static>(
             return Err(WorkerError::Load(error.to_string()));
         }
     };
-    if description.logs_clients() {
+    if description.logs_clients {
         let shared = Arc::clone(shared);
         spec.client_log = Some(Arc::new(move |kind: ClientLogKind, text: &str| {
             shared.send(|| Report::Log(LogKind(kind), text.to_owned()));
@@ -210,7 +210,7 @@ fn offer<W: Write + Send + 'static>(
     // What follows the start is reported after it.
     let await_announcement = || announcement.take().map(JoinHandle::join);
     let share = Share {
-        threads: description.share(),
+        threads: description.share.clone(),
         start: &|| {
             let began = start(shared, inbox)?;
             announcement.set(Some(announce(shared)));

@@ -55,9 +55,6 @@ impl std::fmt::Display for WorkerState {
 
 impl WorkerState {
     /// Takes an order; returns the action that it asks for.
-    ///
-    /// # Errors
-    /// [`WrongOrder`].
     pub fn take(&mut self, order: Order) -> Result<WorkerAction, WrongOrder> {
         let wrong = |order, state| WrongOrder { order, state };
         match (order, *self) {

@@ -4,7 +4,6 @@
 //! knows it: nothing but the load was controlled.
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use pgdyno_connect::control;
 use pgdyno_exec::process::current_owner;
@@ -12,7 +11,7 @@ use pgdyno_facts as facts;
 use pgdyno_model::facts::{BuildSource, ServerFacts};
 use pgdyno_model::record::{AdHocRun, SessionEnd, SessionRecord};
 use pgdyno_model::target::Target;
-use pgdyno_model::units::{Epoch, Span};
+use pgdyno_model::units::Epoch;
 use pgdyno_model::{Failure, FailureKind, Plan, PlannedTrial, RunRecord, TrialRecord};
 
 use pgdyno_provision::stores::open_store;
@@ -40,23 +39,11 @@ pub fn keep(path: &Path, run: AdHocRun) -> Result<String, BenchError> {
         overrides: Vec::new(),
         plan: Plan {
             name: PGBENCH.to_owned(),
-            question: None,
-            factors: Vec::new(),
             treatments: vec![run.treatment],
             trials: vec![planned],
-            warm_up: Span::default(),
             length: run.length,
             seed: run.seed,
-            data_seed: None,
-            margin: None,
-            loading: Default::default(),
-            find: None,
-            stopping: None,
-            extended_after: Vec::new(),
-            crashed: Vec::new(),
-            noise_prior: None,
-            conditioning: None,
-            answer: None,
+            ..Plan::default()
         },
     };
     let trial = TrialRecord {
@@ -80,7 +67,7 @@ pub fn keep(path: &Path, run: AdHocRun) -> Result<String, BenchError> {
     let session = store.begin_session(
         &record.id,
         &SessionRecord {
-            started_at: Epoch::from_time(SystemTime::now()),
+            started_at: Epoch::now(),
             owner: current_owner().map_err(pgdyno_exec::journal::JournalError::Owner)?,
             host: facts::host(),
             storage: Vec::new(),

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
 
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::facts::StorageFacts;
@@ -89,7 +88,7 @@ pub(crate) fn record_probe(
     name: String,
     measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), BenchError>,
 ) -> Result<ProbeRecord, BenchError> {
-    let started_at = Epoch::from_time(SystemTime::now());
+    let started_at = Epoch::now();
     let (storage, result) = measure()?;
     Ok(ProbeRecord {
         id: new_record_id(result.kind(), started_at),

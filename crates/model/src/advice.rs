@@ -40,10 +40,15 @@ use strum::IntoStaticStr;
 pub trait Advice: Error + Send + Sync + 'static {
     /// Returns what the user can do, in the imperative and without a full stop, where that is
     /// known.
-    fn help(&self) -> Option<String>;
+    fn help(&self) -> Option<String> {
+        None
+    }
 
-    /// Returns the kind of obstacle.
-    fn kind(&self) -> FailureKind;
+    /// Returns the kind of obstacle: a file or program of this host, unless the error says
+    /// otherwise.
+    fn kind(&self) -> FailureKind {
+        FailureKind::Host
+    }
 }
 
 /// Kind of obstacle.

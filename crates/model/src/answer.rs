@@ -10,14 +10,11 @@ pub struct Answer {
     pub kind: AnswerKind,
     /// Level whose effect the sentence states: of the first factor that has this level. None: the
     /// last level of the first factor.
-    #[serde(default)]
     pub level: Option<String>,
     /// Level that `level` is compared with; none: the factor's first.
-    #[serde(default)]
     pub against: Option<String>,
     /// Name of the effect in the sentence, in the words of the question:
     /// `waiting for the disk at commit`.
-    #[serde(default)]
     pub words: Option<String>,
 }
 

@@ -35,7 +35,7 @@ pub struct LoadCounters {
     #[serde(default)]
     pub reconnect_s: f64,
     /// Result of flush accounting; none unless the experiment asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub flush_accounting: Option<FlushAccounting>,
 }
 

@@ -176,6 +176,12 @@ pub enum Length {
     Transactions(u64),
 }
 
+impl Default for Length {
+    fn default() -> Self {
+        Self::Duration(Span::default())
+    }
+}
+
 /// Fate of a client whose transaction met an error that is not retried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

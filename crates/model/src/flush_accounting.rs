@@ -21,7 +21,7 @@ pub struct FlushAccounting {
     /// it (seconds), at most [`FlushAccounting::MAX_INSTANTS`].
     pub first_early_s: Vec<f64>,
     /// Why no commit was judged; none if commits were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_judged: Option<NotJudged>,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use strum::EnumString;
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 /// A level's value as written in the experiment file; the label that tables and JSON show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -126,7 +126,18 @@ impl<'de> Deserialize<'de> for Levels {
 
 /// Key that a factor assigns. Every other name in `[factors]` is a PostgreSQL setting.
 #[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, EnumString,
+    Clone,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "snake_case")]
@@ -137,8 +148,6 @@ pub enum Key {
     Threads,
     /// `simple`, `extended` or `prepared`.
     Protocol,
-    /// The data set's size in the workload's own unit.
-    Scale,
     /// Transactions per second.
     Rate,
     /// Latency beyond which a transaction is late.
@@ -151,6 +160,8 @@ pub enum Key {
     Reconnect,
     /// Reaction of a client to a lost connection.
     ReconnectLost,
+    /// The data set's size in the workload's own unit.
+    Scale,
     /// A built-in workload or a folder.
     Workload,
     /// The server's major version.
@@ -182,53 +193,30 @@ pub enum Key {
     /// Processes that offer the load, as `[generators] launch` names them; `none` is this process
     /// alone.
     Generators,
-    /// A PostgreSQL setting.
+    /// A PostgreSQL setting. The last variant: [`Key::NAMES`] leaves it out.
     #[strum(disabled)]
     Setting(String),
 }
 
 impl Key {
     /// Names that are not PostgreSQL settings, as a file spells them.
-    pub const NAMES: &[&str] = &[
-        "clients",
-        "threads",
-        "protocol",
-        "rate",
-        "latency_limit",
-        "max_tries",
-        "on_error",
-        "reconnect",
-        "reconnect_lost",
-        "scale",
-        "workload",
-        "postgres.version",
-        "postgres.bindir",
-        "postgres.dsn",
-        "storage",
-        "device.scheduler",
-        "device.read_ahead_kb",
-        "device.nr_requests",
-        "device.write_cache",
-        "device.raid_cache",
-        "generators",
-    ];
+    pub const NAMES: &[&str] = match <Self as VariantNames>::VARIANTS.split_last() {
+        Some((_setting, names)) => names,
+        None => &[],
+    };
 
     /// Whether the key applies only to a server that pgdyno makes.
     pub fn is_of_our_server(&self) -> bool {
-        use Key::{
-            DeviceRaidCache, DeviceReadAhead, DeviceRequests, DeviceScheduler, DeviceWriteCache,
-            PostgresBindir, PostgresVersion, Storage,
-        };
         matches!(
             self,
-            PostgresVersion
-                | PostgresBindir
-                | Storage
-                | DeviceScheduler
-                | DeviceReadAhead
-                | DeviceRequests
-                | DeviceWriteCache
-                | DeviceRaidCache
+            Self::PostgresVersion
+                | Self::PostgresBindir
+                | Self::Storage
+                | Self::DeviceScheduler
+                | Self::DeviceReadAhead
+                | Self::DeviceRequests
+                | Self::DeviceWriteCache
+                | Self::DeviceRaidCache
         )
     }
 

@@ -45,7 +45,7 @@ pub struct Measurement {
     #[serde(default)]
     pub reactor: String,
     /// Reason why another reactor than the requested one carried the bytes; none if none did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reactor_reason: Option<String>,
     /// CPU time that this process used from the window's opening to its closing (seconds, user +
     /// system).
@@ -58,7 +58,6 @@ pub struct Measurement {
     #[serde(flatten)]
     pub sums: Sums,
     /// Lag of the event loops; none where it was not measured.
-    #[serde(default)]
     pub event_loop_lag: Option<EventLoopLag>,
     /// CPU time of the busiest event loop's thread within the window, divided by the window (a
     /// share of one core).
@@ -67,11 +66,11 @@ pub struct Measurement {
     /// CPU time of the process within the window, divided by the time that affinity and control
     /// group allow (a share: 1 is all). With several generators, the largest. None where an earlier
     /// version measured, and where the limits cannot be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_cpu_used: Option<f64>,
     /// Every rate that was tried in the search for the highest one. All other figures are then of
     /// the step that confirmed the answer, or of the last step if none did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
     /// Shares of several generators that offered the load together; empty for one process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

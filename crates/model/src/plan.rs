@@ -11,7 +11,7 @@ use crate::units::Span;
 use crate::{Answer, Find, LevelValue, Levels, Stopping};
 
 /// Every treatment, and every trial in the order in which they run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The experiment's name.
@@ -33,21 +33,17 @@ pub struct Plan {
     pub seed: u64,
     /// The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that
     /// too.
-    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Option<crate::page_schema::Seed>"))]
     pub data_seed: Option<u64>,
     /// The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging
     /// equivalence; none if the experiment names none.
-    #[serde(default)]
     pub margin: Option<f64>,
     /// How the data sets' rows are made and loaded.
     #[serde(default)]
     pub loading: Loading,
     /// Search for the highest rate in every trial; none where trials offer the load as it is.
-    #[serde(default)]
     pub find: Option<Find>,
     /// Rule that ends the run before all trials are run; none where the number of repeats is fixed.
-    #[serde(default)]
     pub stopping: Option<Stopping>,
     /// Numbers of repeats at which a complete run was extended, ascending. Verdicts were looked at
     /// there.
@@ -55,7 +51,6 @@ pub struct Plan {
     pub extended_after: Vec<u32>,
     /// Form of the answer; none in the stores of earlier versions, and where the experiment leaves
     /// it open.
-    #[serde(default)]
     pub answer: Option<Answer>,
     /// Indexes of the treatments that are crashed once the trials are over; empty in the stores of
     /// earlier versions.
@@ -63,11 +58,9 @@ pub struct Plan {
     pub crashed: Vec<usize>,
     /// Noise of earlier runs, as known when the run began; none where they told nothing or were not
     /// to count, and in the stores of earlier versions.
-    #[serde(default)]
     pub noise_prior: Option<NoisePrior>,
     /// Reason for opening the run with a trial that is not measured; none where there was no such
     /// trial.
-    #[serde(default)]
     pub conditioning: Option<Conditioning>,
 }
 
@@ -95,7 +88,7 @@ pub struct Conditioning {
 }
 
 /// One combination of levels, resolved to the storage, load and server that it stands for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Treatment {
     /// Levels of the factors.
@@ -121,14 +114,11 @@ pub struct Treatment {
     /// Major version that is wanted; none: any.
     pub postgres_version: Option<u32>,
     /// Folder of the server's programs, where factors name one; none: the experiment's.
-    #[serde(default)]
     pub postgres_bindir: Option<PathBuf>,
     /// Name of the server that pgdyno does not own, where factors name one. Its DSN is not stored.
-    #[serde(default)]
     pub server: Option<String>,
     /// Processes that offer the load, where factors name them (`local:2`); `none`: this process
     /// alone. Absent: the experiment's generators.
-    #[serde(default)]
     pub generators: Option<String>,
     /// Settings of the treatment, beyond pgdyno's own for a managed server.
     pub settings: BTreeMap<String, String>,

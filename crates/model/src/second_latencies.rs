@@ -83,7 +83,6 @@ impl SecondLatencies {
     /// Returns counts by wider buckets, `per_octave` an octave: bucket `k` begins at
     /// [`BASE_US`](Self::BASE_US) · 2^(k/`per_octave`) µs. Exact where `per_octave` divides 64;
     /// else a count goes to the bucket that holds its lower end.
-    #[allow(clippy::cast_possible_truncation)] // no more than the bucket before it
     pub fn rebinned(&self, per_octave: u16) -> Vec<(u16, u64)> {
         let per_octave = u32::from(per_octave.min(Self::PER_OCTAVE));
         let mut wider: Vec<(u16, u64)> = Vec::new();
@@ -185,7 +184,6 @@ fn last_bucket() -> u16 {
     bucket_of(u64::MAX)
 }
 
-#[allow(clippy::cast_possible_truncation)] // 7 bits
 fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 1 << NUMBER_BITS {
         bytes.push(number as u8 | 1 << NUMBER_BITS);

@@ -37,7 +37,7 @@ pub struct Storage {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flush_accounting: bool,
     /// Device type by which smartctl reaches the disk; none lets smartctl find out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub smart: Option<SmartType>,
 }
 
@@ -82,7 +82,7 @@ pub struct LoopFile {
     /// Offset of the loop device in the file (bytes); none: 0, which is aligned. Old partition
     /// tables began the first partition at 63 sectors of 512 bytes, so that each block of the
     /// filesystem lies on two of the disk's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<Bytes>,
 }
 
@@ -203,6 +203,20 @@ pub struct Limit {
     pub write_bps: Option<u64>,
 }
 
+impl fmt::Display for Limit {
+    /// `500 writes/s, 1000000 bytes written/s`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = [
+            (self.read_iops, "reads/s"),
+            (self.write_iops, "writes/s"),
+            (self.read_bps, "bytes read/s"),
+            (self.write_bps, "bytes written/s"),
+        ];
+        let told = each.iter().filter_map(|(most, unit)| Some(format!("{} {unit}", (*most)?)));
+        f.write_str(&told.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// A filesystem to be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -307,10 +321,10 @@ pub struct DeviceSettings {
     pub module_parameters: ModuleParameters,
     /// The volume of a RAID controller that carries the storage; none where there is none, or where
     /// its cache is left as it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub raid_volume: Option<RaidVolume>,
     /// Policy of that volume's write cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub raid_cache: Option<WritePolicy>,
     /// Commands of the user, for settings that pgdyno does not know.
     pub hook: Option<Hook>,

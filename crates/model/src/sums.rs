@@ -6,17 +6,21 @@ use serde::{Deserialize, Serialize};
 /// threads and generators are added. In JSON the keys stand among those of the object around them,
 /// with times in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "StoredSums", into = "StoredSums")]
+#[serde(default)]
 pub struct Sums {
     /// Transactions that ended well, whose latency is in the sums below (count).
     pub latency_count: u64,
     /// Sum of the latencies (nanoseconds).
+    #[serde(rename = "latency_sum_us", with = "microseconds")]
     pub latency_sum_ns: u64,
     /// Sum of the latencies' squares (square nanoseconds).
+    #[serde(rename = "latency_sum_squares_us2", with = "square_microseconds")]
     pub latency_sum_squares_ns2: u128,
     /// With a rate: sum of the times from due to sent (nanoseconds).
+    #[serde(rename = "lag_sum_us", with = "microseconds")]
     pub lag_sum_ns: u64,
     /// With a rate: the longest time from due to sent (nanoseconds).
+    #[serde(rename = "lag_max_us", with = "microseconds")]
     pub lag_max_ns: u64,
     /// Transactions never sent because they were due too long ago to meet the latency limit
     /// (count).
@@ -91,59 +95,28 @@ impl Sums {
     }
 }
 
-/// [`Sums`] in JSON. Keys that earlier versions did not write are 0.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-#[serde(default)]
-struct StoredSums {
-    latency_count: u64,
-    latency_sum_us: f64,
-    latency_sum_squares_us2: f64,
-    lag_sum_us: f64,
-    lag_max_us: f64,
-    skipped: u64,
-    late: u64,
-    retried: u64,
-    retries: u64,
-    serialization_failures: u64,
-    deadlock_failures: u64,
-    other_failures: u64,
-}
+/// Stores nanoseconds as microseconds.
+mod microseconds {
+    use serde::{Deserialize, Deserializer, Serializer};
 
-impl From<Sums> for StoredSums {
-    fn from(sums: Sums) -> Self {
-        Self {
-            latency_count: sums.latency_count,
-            latency_sum_us: sums.latency_sum_ns as f64 / 1e3,
-            latency_sum_squares_us2: sums.latency_sum_squares_ns2 as f64 / 1e6,
-            lag_sum_us: sums.lag_sum_ns as f64 / 1e3,
-            lag_max_us: sums.lag_max_ns as f64 / 1e3,
-            skipped: sums.skipped,
-            late: sums.late,
-            retried: sums.retried,
-            retries: sums.retries,
-            serialization_failures: sums.serialization_failures,
-            deadlock_failures: sums.deadlock_failures,
-            other_failures: sums.other_failures,
-        }
+    pub(super) fn serialize<S: Serializer>(ns: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(*ns as f64 / 1e3)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        f64::deserialize(from).map(|us| (us * 1e3).round() as u64)
     }
 }
 
-impl From<StoredSums> for Sums {
-    fn from(stored: StoredSums) -> Self {
-        let ns = |us: f64| (us * 1e3).round() as u64;
-        Self {
-            latency_count: stored.latency_count,
-            latency_sum_ns: ns(stored.latency_sum_us),
-            latency_sum_squares_ns2: (stored.latency_sum_squares_us2 * 1e6).round() as u128,
-            lag_sum_ns: ns(stored.lag_sum_us),
-            lag_max_ns: ns(stored.lag_max_us),
-            skipped: stored.skipped,
-            late: stored.late,
-            retried: stored.retried,
-            retries: stored.retries,
-            serialization_failures: stored.serialization_failures,
-            deadlock_failures: stored.deadlock_failures,
-            other_failures: stored.other_failures,
-        }
+/// Stores square nanoseconds as square microseconds.
+mod square_microseconds {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(ns2: &u128, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(*ns2 as f64 / 1e6)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
+        f64::deserialize(from).map(|us2| (us2 * 1e6).round() as u128)
     }
 }

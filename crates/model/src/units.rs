@@ -134,6 +134,11 @@ impl Epoch {
         Self(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
 
+    /// Returns this moment.
+    pub fn now() -> Self {
+        Self::from_time(std::time::SystemTime::now())
+    }
+
     /// Converts to [`std::time::SystemTime`].
     pub fn time(self) -> std::time::SystemTime {
         std::time::UNIX_EPOCH + Duration::from_nanos(self.0)

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use pgdyno_model::record::AdHocRun;
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Levels, Measurement, Treatment};
+use pgdyno_model::{Measurement, Treatment};
 
 use crate::request::Run;
 use crate::tables::Tables;
@@ -23,20 +23,13 @@ pub(crate) fn ad_hoc_run(
     let connecting = Duration::try_from_secs_f64(measurement.connect_s).unwrap_or_default();
     AdHocRun {
         treatment: Treatment {
-            levels: Levels(Vec::new()),
-            storage: String::new(),
-            device: Default::default(),
             workload: names.join(", "),
             scale: tables.scale,
             clients: run.clients,
             threads: run.threads,
             protocol: run.protocol,
             options: run.load_options(),
-            postgres_version: None,
-            postgres_bindir: None,
-            server: None,
-            generators: None,
-            settings: Default::default(),
+            ..Treatment::default()
         },
         length: run.length(),
         seed: run.seed.unwrap_or_default(),

@@ -56,7 +56,7 @@ pub enum ClusterError {
     Make { directory: PathBuf, source: StepError },
     /// A later step failed.
     #[error(transparent)]
-    Step(StepError),
+    Step(#[from] StepError),
     /// The server exited during its start.
     #[error("the server did not start: it ended with {status}; its last lines:\n{log}")]
     DidNotStart {

@@ -69,9 +69,6 @@ pub struct ExternalServer {
 impl ExternalServer {
     /// Connects to the first server of `dsn` (a URI or `keyword=value`) that takes a connection.
     /// Services, environment and `.pgpass` complete the DSN, as in libpq.
-    ///
-    /// # Errors
-    /// [`ExternalServerError`].
     pub fn connect(dsn: &Secret) -> Result<Self, ExternalServerError> {
         let resolved = resolved(dsn, &Environment::from_process())?;
         match resolved.connect() {
@@ -96,9 +93,6 @@ impl ExternalServer {
     }
 
     /// Reads the server's version and settings.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn facts(&self) -> Result<ServerFacts, ControlError> {
         let address = self.target.address.to_string();
         super::facts::read(&mut self.control()?, BuildSource::Given { address })

@@ -7,8 +7,8 @@ use std::process::ExitStatus;
 
 use pgdyno_exec::tool::{ToolError, ask_tool};
 use pgdyno_exec::trust;
+use pgdyno_model::Advice;
 use pgdyno_model::facts::BuildSource;
-use pgdyno_model::{Advice, FailureKind};
 
 use super::install::{ANSWER_LIMIT, Install, InstallError, OLDEST_MAJOR};
 
@@ -58,10 +58,6 @@ impl Advice for FindError {
                     .into()
             }
         })
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }
 

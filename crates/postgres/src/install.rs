@@ -81,11 +81,6 @@ impl Install {
             .map(|folder| folder.join(name))
             .find(|program| program.is_file())
     }
-
-    /// Whether pgdyno fetched this build.
-    pub fn is_fetched(&self) -> bool {
-        matches!(self.source, BuildSource::Fetched { .. })
-    }
 }
 
 /// Parses the output of `postgres -V`: `postgres (PostgreSQL) 15.18 (Debian …)` is 15.18 and 15;

@@ -50,7 +50,7 @@ impl Server {
         executor: &mut dyn Executor,
         spec: &ClusterSpec,
     ) -> Result<Self, ClusterError> {
-        match executor.execute(&spec.starting()).map_err(ClusterError::Step)? {
+        match executor.execute(&spec.starting())? {
             Effect::Started(child) => Ok(Self { child, data: spec.data() }),
             // Dry runs and recordings start nothing.
             _ => Err(ClusterError::Interrupted),

@@ -14,33 +14,33 @@ use pgdyno_storage::{Stack, Surroundings};
 use crate::BenchError;
 use crate::programs::{Programs, find_programs, judge_settings};
 
-/// Describes the plan of `prepared` on this machine.
+/// Describes the plan of `resolved` on this machine.
 ///
 /// # Errors
 /// The server's account or its programs are not to be had, or a program refuses a setting.
-pub fn dry_run(prepared: &ResolvedExperiment) -> Result<String, BenchError> {
-    if prepared.experiment.postgres.is_external() {
-        return Ok(dry_run::dry_run(prepared, None));
+pub fn dry_run(resolved: &ResolvedExperiment) -> Result<String, BenchError> {
+    if resolved.experiment.postgres.is_external() {
+        return Ok(dry_run::dry_run(resolved, None));
     }
-    Ok(dry_run::dry_run(prepared, Some(&machine(prepared)?)))
+    Ok(dry_run::dry_run(resolved, Some(&machine(resolved)?)))
 }
 
-/// Describes how storages and clusters of `prepared` are made on this machine, and loaded.
+/// Describes how storages and clusters of `resolved` are made on this machine, and loaded.
 ///
 /// # Errors
 /// As [`dry_run()`].
-pub fn making(prepared: &ResolvedExperiment) -> Result<String, BenchError> {
-    Ok(dry_run::making(prepared, &machine(prepared)?))
+pub fn making(resolved: &ResolvedExperiment) -> Result<String, BenchError> {
+    Ok(dry_run::making(resolved, &machine(resolved)?))
 }
 
-/// Asks this machine for the parts of it that the text of `prepared` names.
-fn machine(prepared: &ResolvedExperiment) -> Result<Machine, BenchError> {
+/// Asks this machine for the parts of it that the text of `resolved` names.
+fn machine(resolved: &ResolvedExperiment) -> Result<Machine, BenchError> {
     let default_storage = paths::default_storage_dir();
     let mut programs = BTreeMap::new();
-    for build in prepared.builds() {
+    for build in resolved.builds() {
         let found = match find_programs(&build)? {
             Programs::Here(install) => {
-                let judgement = judge_settings(&install, prepared, &build)?;
+                let judgement = judge_settings(&install, resolved, &build)?;
                 BuildPrograms::Installed(install, judgement)
             }
             Programs::ToFetch(_, version) => BuildPrograms::ToFetch(version),
@@ -48,21 +48,21 @@ fn machine(prepared: &ResolvedExperiment) -> Result<Machine, BenchError> {
         programs.insert(build, found);
     }
     let account = server_account()?;
-    let storages = storages_here(prepared, &default_storage, &account)?;
+    let storages = storages_here(resolved, &default_storage, &account)?;
     Ok(Machine { account, socket_base: paths::socket_base(), default_storage, programs, storages })
 }
 
-/// Designs the storages of `prepared` below `default`, and asks this machine about each.
+/// Designs the storages of `resolved` below `default`, and asks this machine about each.
 fn storages_here(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     default: &Path,
     account: &Account,
 ) -> Result<BTreeMap<String, PlannedStorage>, BenchError> {
-    let keep = prepared.experiment.telemetry.keep_serials;
-    let mut all = design_storages(prepared, default)?;
+    let keep = resolved.experiment.telemetry.keep_serials;
+    let mut all = design_storages(resolved, default)?;
     for (name, planned) in &mut all {
-        let asked = &prepared.experiment.storage[name];
-        let around = Surroundings { default_directory: default, account, wipe: &prepared.wipe };
+        let asked = &resolved.experiment.storage[name];
+        let around = Surroundings { default_directory: default, account, wipe: &resolved.wipe };
         planned.refusal = match Stack::plan(name, asked, &around) {
             Err(e) => Some(BenchError::from(e).message()),
             Ok(stack) => {

@@ -27,9 +27,9 @@ impl Host for ThisHost {
     }
 }
 
-/// Returns whether serial numbers of devices are kept in the records of `prepared`.
-pub fn serials(prepared: &ResolvedExperiment) -> Serials {
-    match prepared.experiment.telemetry.keep_serials {
+/// Returns whether serial numbers of devices are kept in the records of `resolved`.
+pub fn serials(resolved: &ResolvedExperiment) -> Serials {
+    match resolved.experiment.telemetry.keep_serials {
         true => Serials::Kept,
         false => Serials::Hashed,
     }

@@ -50,18 +50,18 @@ pub fn find_programs(build: &Build) -> Result<Programs, BenchError> {
 /// Every storage takes root and there is none, programs cannot be found or fetched, or a server
 /// refuses a setting.
 pub fn install_programs(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     account: &Account,
     context: Context<'_>,
 ) -> Result<BTreeMap<Build, Install>, BenchError> {
     // Before anything is fetched.
-    if let Some(storage) = prepared.needs_root_for_all().filter(|_| !pgdyno_exec::caches::is_root())
+    if let Some(storage) = resolved.needs_root_for_all().filter(|_| !pgdyno_exec::caches::is_root())
     {
         let storage = storage.to_owned();
         return Err(StorageError::NotRoot { storage, what: "make filesystems" }.into());
     }
     let mut installs = BTreeMap::new();
-    for build in prepared.builds() {
+    for build in resolved.builds() {
         let install = match find_programs(&build)? {
             Programs::Here(install) => install,
             Programs::ToFetch(major, exact) => {
@@ -83,7 +83,7 @@ pub fn install_programs(
                     .map_err(|error| BenchError::not_fetched(error, build.version))?
             }
         };
-        judge_settings(&install, prepared, &build)?;
+        judge_settings(&install, resolved, &build)?;
         installs.insert(build, install);
     }
     Ok(installs)
@@ -96,12 +96,12 @@ pub fn install_programs(
 /// nothing else.
 pub fn judge_settings(
     install: &Install,
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     build: &Build,
 ) -> Result<Judgement, BenchError> {
-    let judged = postgres::judge(install, &prepared.settings_on(Some(build)))?;
-    let treatments = prepared.plan.treatments.iter();
-    let treatments: Vec<&Treatment> = treatments.filter(|t| prepared.build(t) == *build).collect();
+    let judged = postgres::judge(install, &resolved.settings_on(Some(build)))?;
+    let treatments = resolved.plan.treatments.iter();
+    let treatments: Vec<&Treatment> = treatments.filter(|t| resolved.build(t) == *build).collect();
     // Each takes a process.
     let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
     let mut read = |name: &str, value: &str| {

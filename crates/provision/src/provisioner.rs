@@ -63,9 +63,6 @@ impl Advice for NoRoom {
 }
 
 /// Checks that `storage` in `directory` has the room that is `needed`, where `available` is known.
-///
-/// # Errors
-/// [`NoRoom`].
 pub fn check_room(
     needed: &RoomNeeded,
     storage: &str,
@@ -184,20 +181,22 @@ impl Provisioner<'_> {
         self.serials == Serials::Kept
     }
 
-    /// Returns the cluster `name` in `request.data`, which will be a clone of the storage that the
+    /// Returns the cluster `name` in `storage`, which will be a clone of the storage that the
     /// cluster was created on. The cluster's server does not run.
     ///
     /// # Errors
     /// The directory for the server's socket cannot be made.
     pub fn clone_of_cluster(
         &self,
-        request: ClusterRequest<'_>,
+        storage: &Path,
         name: &str,
+        install: Install,
+        settings: BTreeMap<String, String>,
     ) -> Result<Cluster, BenchError> {
-        let mut spec = ClusterSpec::new(request.install, request.data.join(name))?;
-        spec.settings = request.settings;
+        let mut spec = ClusterSpec::new(install, storage.join(name))?;
+        spec.settings = settings;
         let Context { journal, stop, .. } = self.context;
-        Ok(Cluster::clone_of(&spec, request.data, journal, stop)?)
+        Ok(Cluster::clone_of(&spec, storage, journal, stop)?)
     }
 
     /// Makes a cluster with the database [`DATABASE`] and starts its server.

@@ -53,26 +53,17 @@ impl Advice for SqlError {
 }
 
 /// Executes `sql`; `doing` says in messages what it is for.
-///
-/// # Errors
-/// [`SqlError`].
 pub fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(), BenchError> {
     Ok(client.batch_execute(sql).map_err(|e| SqlError::new(doing, e))?)
 }
 
 /// Executes the query `sql` and returns its only value, a bigint.
-///
-/// # Errors
-/// [`SqlError`].
 pub fn query_number(client: &mut Client, doing: &str, sql: &str) -> Result<i64, BenchError> {
     let row = client.query_one(sql, &[]).map_err(|e| SqlError::new(doing, e))?;
     Ok(row.try_get(0).map_err(|error| no_value(doing, sql, "bigint", error))?)
 }
 
 /// Executes the query `sql` and returns its only value, a text.
-///
-/// # Errors
-/// [`SqlError`].
 pub fn query_text(client: &mut Client, doing: &str, sql: &str) -> Result<String, BenchError> {
     let row = client.query_one(sql, &[]).map_err(|e| SqlError::new(doing, e))?;
     Ok(row.try_get(0).map_err(|error| no_value(doing, sql, "text", error))?)

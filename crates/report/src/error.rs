@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pgdyno_analysis::comparison::runs::CompareError;
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 use pgdyno_store::StoreError;
 
 /// Why a report could not be made.
@@ -47,9 +47,5 @@ impl Advice for ReportError {
             }
         };
         Some(help.to_owned())
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }

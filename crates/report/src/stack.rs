@@ -1,6 +1,6 @@
 //! Describes a storage stack, as requested and as obtained.
 
-use pgdyno_model::storage::{Backing, DeviceFacts, DeviceSettings, Limit, StackFacts, Storage};
+use pgdyno_model::storage::{Backing, DeviceFacts, DeviceSettings, StackFacts, Storage};
 
 use super::text::Row;
 
@@ -26,7 +26,7 @@ pub(super) fn describe_request(storage: &Storage) -> String {
         words.push(format!("{} on `{name}`", tables.join(" and ")));
     }
     words.extend(settings(&storage.device));
-    words.extend(storage.limit.as_ref().map(limit));
+    words.extend(storage.limit.map(|limit| format!("at most {limit}")));
     words.join(", ")
 }
 
@@ -87,19 +87,6 @@ fn settings(device: &DeviceSettings) -> Vec<String> {
     }));
     words.extend(hook.as_ref().map(|hook| format!("set by `{}`", hook.set.join(" "))));
     words
-}
-
-fn limit(limit: &Limit) -> String {
-    let Limit { read_iops, write_iops, read_bps, write_bps } = limit;
-    let each = [
-        (read_iops, "reads/s"),
-        (write_iops, "writes/s"),
-        (read_bps, "bytes read/s"),
-        (write_bps, "bytes written/s"),
-    ];
-    let words: Vec<String> =
-        each.iter().filter_map(|(most, what)| most.map(|most| format!("{most} {what}"))).collect();
-    format!("at most {}", words.join(", "))
 }
 
 /// Describes the storage as it was read back once it was mounted.

@@ -52,9 +52,6 @@ pub enum NoHostNoise {
 
 impl HostNoise {
     /// Pools the spreads of `experiments`.
-    ///
-    /// # Errors
-    /// [`NoHostNoise`].
     pub fn pool(experiments: &[RunSpread]) -> Result<Self, NoHostNoise> {
         let is_known = |of: &&RunSpread| of.freedom > 0.0 && of.of_runs > ROUNDING.powi(2);
         let known: Vec<RunSpread> = experiments.iter().filter(is_known).copied().collect();

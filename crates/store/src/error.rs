@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pgdyno_model::Advice;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Advice, FailureKind};
 
 use super::seal::Damage;
 
@@ -183,10 +183,6 @@ impl Advice for StoreError {
             Self::Corrupt { .. } | Self::Unstorable { .. } => return None,
         };
         Some(help.to_owned())
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }
 

@@ -43,7 +43,6 @@ pub fn is_locked(file: &File, byte: i64) -> io::Result<bool> {
     Ok(i32::from(found.l_type) != libc::F_UNLCK)
 }
 
-#[allow(clippy::cast_possible_truncation)] // small constants of libc
 fn lock(kind: i32, byte: i64) -> libc::flock {
     libc::flock {
         l_type: kind as libc::c_short,

@@ -178,7 +178,7 @@ impl<'a> Merge<'a> {
         target.write("copy a record", |to| {
             let mut all = Vec::new();
             for Source { store, new, is_whole, mut imported } in self.sources {
-                let now = Epoch::from_time(std::time::SystemTime::now());
+                let now = Epoch::now();
                 copy_records(store, to, &new, |id| add_arrival(to, id, &imported.source, now))?;
                 if is_whole {
                     imported.removals = copy::copy_removals(&store.connection, to)?;

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pgdyno_model::Advice;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Advice, FailureKind};
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
@@ -75,10 +75,6 @@ impl Advice for NoteError {
             Self::File(error) => error.help(),
         }
     }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
-    }
 }
 
 impl Note {
@@ -120,17 +116,11 @@ pub struct Notes(SideFile);
 
 impl Notes {
     /// Opens the notes of the store at `store` for writing, and makes their file if it is missing.
-    ///
-    /// # Errors
-    /// [`SideFileError`].
     pub fn open(store: &Path) -> Result<Self, SideFileError> {
         SideFile::open(store, SUFFIX, (VERSION, SCHEMA)).map(Self)
     }
 
     /// Opens the notes of the store at `store` for reading; none if nobody has written any.
-    ///
-    /// # Errors
-    /// [`SideFileError`].
     pub fn open_for_reading(store: &Path) -> Result<Option<Self>, SideFileError> {
         Ok(SideFile::open_for_reading(store, SUFFIX, VERSION)?.map(Self))
     }

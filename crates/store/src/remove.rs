@@ -20,7 +20,7 @@ impl Store {
     /// [`StoreError::SessionOpen`] for a run that a process works on; [`StoreError::UnknownRun`]
     /// for one that another process removed; [`StoreError::Sqlite`].
     pub fn remove(&mut self, records: &[Stored], command: &str) -> Result<(), StoreError> {
-        let now = Epoch::from_time(std::time::SystemTime::now());
+        let now = Epoch::now();
         for record in records {
             self.refuse_at_work(record.id())?;
         }

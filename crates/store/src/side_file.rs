@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::schema;
@@ -61,10 +61,6 @@ impl Advice for SideFileError {
             Self::OtherSchema { .. } => "use the pgdyno that wrote it, or move the file away",
         };
         Some(help.to_owned())
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }
 
@@ -153,12 +149,7 @@ impl SideFile {
 ///
 /// SQLite refuses a path with a link in it, so that the store's own are followed here.
 fn beside(store: &Path, suffix: &str) -> Result<(PathBuf, PathBuf), SideFileError> {
-    let doing = "look at the store";
-    let store = store.canonicalize().map_err(|source| SideFileError::Io {
-        doing,
-        path: store.into(),
-        source,
-    })?;
+    let store = store.canonicalize().map_err(|e| io_error("look at the store", store, e))?;
     let mut path: OsString = store.clone().into_os_string();
     path.push(suffix);
     Ok((store, PathBuf::from(path)))
@@ -179,17 +170,17 @@ fn make(path: &Path) -> Result<(), SideFileError> {
     match made {
         Ok(_) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => check_file(path),
-        Err(source) => Err(SideFileError::Io { doing: "make", path: path.into(), source }),
+        Err(e) => Err(io_error("make", path, e)),
     }
+}
+
+fn io_error(doing: &'static str, path: &Path, source: io::Error) -> SideFileError {
+    SideFileError::Io { doing, path: path.into(), source }
 }
 
 /// Refuses what is no ordinary file of this account or root's.
 fn check_file(path: &Path) -> Result<(), SideFileError> {
-    let found = path.symlink_metadata().map_err(|source| SideFileError::Io {
-        doing: "look at",
-        path: path.into(),
-        source,
-    })?;
+    let found = path.symlink_metadata().map_err(|e| io_error("look at", path, e))?;
     let us = rustix::process::geteuid().as_raw();
     let found = match () {
         () if !found.is_file() => "it is not an ordinary file",

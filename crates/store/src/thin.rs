@@ -76,7 +76,7 @@ impl Store {
         )?;
         let thinning = Thinning {
             run: run.to_owned(),
-            thinned_at: Epoch::from_time(std::time::SystemTime::now()),
+            thinned_at: Epoch::now(),
             every_s: every_s.get(),
             samples: samples.len() as u64,
             seconds,

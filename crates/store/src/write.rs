@@ -305,7 +305,7 @@ fn end(
     }
     let values = named_params! {
         ":session": session.0,
-        ":ended_at": Epoch::from_time(std::time::SystemTime::now()).0,
+        ":ended_at": Epoch::now().0,
         ":state": state,
     };
     add(transaction, &run, "session_end", values).map(drop)

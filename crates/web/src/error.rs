@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 use pgdyno_provision::BenchError;
 
 /// Why a store cannot be served.
@@ -61,9 +61,5 @@ impl Advice for ServeError {
             Self::Random(_) | Self::Threads(_) => return None,
         };
         Some(help.to_owned())
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }

@@ -38,6 +38,11 @@ impl ApiError {
         Self { status, error: plain(&error.into()), help: None, comparable_by: None }
     }
 
+    /// Creates the error of a request for what is not there.
+    pub(crate) fn not_found(error: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, error)
+    }
+
     /// Adds advice.
     pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
         Self { help: Some(plain(&help.into())), ..self }

@@ -1,5 +1,7 @@
 //! Conditions of the measurement: what was run, for how long, and beside what.
 
+#![allow(missing_docs, reason = "fields have the names of the report's figures")]
+
 use serde::Serialize;
 
 use crate::recognise::LoadKind;
@@ -7,7 +9,6 @@ use crate::recognise::LoadKind;
 /// Conditions of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub enum DesignKind {
     /// Report of something else than the command above it asks for.
     OtherThanAsked { asked: Asked, reported: Asked, command_line: usize },
@@ -58,7 +59,6 @@ pub enum DesignKind {
 
 /// Length of loads against the checkpoint cycle.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub struct CheckpointCycle {
     pub seconds: f64,
     pub checkpoint_timeout_s: f64,
@@ -73,7 +73,6 @@ pub struct CheckpointCycle {
 
 /// Length of a load of a fixed count, at the lowest and highest tps of the report's table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub struct CountedOut {
     pub transactions: f64,
     pub shortest_s: f64,
@@ -121,7 +120,6 @@ pub enum Difference {
 /// Course of tps over a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub enum Course {
     /// No stretch stands out.
     Steady,

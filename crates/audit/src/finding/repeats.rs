@@ -1,5 +1,7 @@
 //! Repeats: how many there are, and how they spread.
 
+#![allow(missing_docs, reason = "fields have the names of the report's figures")]
+
 use serde::Serialize;
 
 use super::Program;
@@ -7,7 +9,6 @@ use super::Program;
 /// Repeats of one measurement, or of several.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub enum RepeatsKind {
     /// Row with one value, or with equal ones.
     EqualValues { row: String, n_in_effect: usize, equal_values: Vec<f64> },
@@ -29,7 +30,6 @@ pub enum RepeatsKind {
 
 /// Rows that rise or fall over their repeats.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub struct Trends {
     pub rows: Vec<RowTrend>,
     /// Rows of four repeats or more (count).
@@ -40,7 +40,6 @@ pub struct Trends {
 
 /// All pairs of rows, compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub struct Compared {
     /// Rows that differ neither from the highest nor, mostly, from each other; if no pair is
     /// alike, all rows.

@@ -1,5 +1,7 @@
 //! Figures of a run that follow from its other figures.
 
+#![allow(missing_docs, reason = "fields have the names of the report's figures")]
+
 use serde::Serialize;
 
 use super::Program;
@@ -7,7 +9,6 @@ use super::Program;
 /// Figures of a run, computed and as they are printed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub enum RunKind {
     /// More threads than clients.
     Threads { threads: f64, clients: f64 },
@@ -39,7 +40,6 @@ pub enum RunKind {
 
 /// Clients at work by latency × tps (Little's law).
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub struct ClientsAtWork {
     pub clients_at_work: f64,
     pub clients: f64,
@@ -52,7 +52,6 @@ pub struct ClientsAtWork {
 
 /// Sum of statement latencies against the transaction's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub struct StatementSum {
     pub script: Option<String>,
     pub statements: usize,
@@ -63,7 +62,6 @@ pub struct StatementSum {
 
 /// Statement that makes most of the difference between two runs' latencies.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "fields have the names of the report's figures")]
 pub struct LatencyGap {
     pub gap_ms: f64,
     pub slow_ms: f64,

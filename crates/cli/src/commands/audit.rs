@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use pgdyno_audit::{Audit, ImportedRun};
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 use pgdyno_provision::stores::open_store;
 use pgdyno_report::audit as page;
 
@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
-use crate::render::to_json;
 use crate::shared_options::StoreOption;
+use pgdyno_report::json::json;
 
 /// Reason why a file could not be audited.
 #[derive(Debug, thiserror::Error)]
@@ -35,10 +35,6 @@ impl Advice for AuditError {
                 "save the report as text, Markdown or HTML; archives and PDF are not read".into(),
             ),
         }
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }
 
@@ -82,7 +78,7 @@ pub(crate) fn run(options: &AuditArgs, context: &Context) -> Result<ExitStatus, 
         audits.push((name, audit, imported));
     }
     if options.json {
-        print(&to_json(&page::AuditView::from(audits.as_slice()))?);
+        print(&json(&page::AuditView::from(audits.as_slice()))?);
     } else {
         let pages: Vec<String> = audits
             .iter()

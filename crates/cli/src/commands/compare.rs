@@ -11,9 +11,9 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
-use crate::render::to_json;
 use crate::shared_options::StoreOption;
 use crate::suggestions::RUNS;
+use pgdyno_report::json::json;
 
 /// Options on what must be equal on both sides of a comparison.
 #[derive(Args, Clone, Debug)]
@@ -114,7 +114,7 @@ pub(crate) fn run(options: &CompareArgs, context: &Context) -> Result<ExitStatus
         }
         let view = side_by_side(&import, &analyse(&store, &run)?);
         print(&if options.json {
-            to_json(&SideBySideReport(&view))?
+            json(&SideBySideReport(&view))?
         } else {
             report::side_by_side(&view, options.markdown)
         });
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &CompareArgs, context: &Context) -> Result<ExitStatus
     let asked = options.equality.compare_options(gates);
     let compared = CompareReport::read(&store, &options.a, &options.b, &asked)?;
     print(&if options.json {
-        to_json(&compared)?
+        json(&compared)?
     } else if options.markdown {
         report::compare_markdown(&compared)
     } else {

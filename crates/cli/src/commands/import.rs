@@ -12,8 +12,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::{print, print_line};
-use crate::render::to_json;
 use crate::shared_options::StoreOption;
+use pgdyno_report::json::json;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &ImportArgs, context: &Context) -> Result<ExitStatus,
     let ids = imported.added.iter().chain(&imported.identical).map(String::as_str);
     carry_notes(from.path(), store.path(), ids);
     if options.json {
-        print(&to_json(&imported)?);
+        print(&json(&imported)?);
         return Ok(ExitStatus::Success);
     }
     for id in &imported.added {

@@ -13,8 +13,8 @@ use pgdyno_store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store,
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::{print, print_line};
-use crate::render::to_json_list;
 use crate::shared_options::StoreOption;
+use pgdyno_report::json::json_list;
 
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
@@ -68,13 +68,13 @@ pub(crate) fn run(options: &ListArgs) -> Result<ExitStatus, CommandError> {
     }
     if options.json {
         print(&if options.probes {
-            to_json_list(&all.probes)?
+            json_list(&all.probes)?
         } else if options.crashes {
-            to_json_list(&all.crashes)?
+            json_list(&all.crashes)?
         } else if options.imported {
-            to_json_list(&all.imports)?
+            json_list(&all.imports)?
         } else {
-            to_json_list(&all.runs)?
+            json_list(&all.runs)?
         });
     } else if options.probes {
         print_table(probe_table(&all.probes), "no probes", &path);
@@ -121,14 +121,14 @@ fn run_table(runs: &[RunSummary]) -> Option<String> {
     // One machine needs no name.
     let hosts: BTreeSet<&String> = runs.iter().flat_map(|run| &run.hosts).collect();
     if hosts.len() < 2 {
-        return table(["run", "state", "trials", "started"], &rows);
+        return table(["run", "state", "trials", "started"], rows);
     }
     let with_host = |(run, [id, state, trials, started]): (&RunSummary, [String; 4])| {
         let hosts = if run.hosts.is_empty() { "–".to_owned() } else { run.hosts.join(", ") };
         [id, hosts, state, trials, started]
     };
-    let rows: Vec<_> = runs.iter().zip(rows).map(with_host).collect();
-    table(["run", "host", "state", "trials", "started"], &rows)
+    let rows = runs.iter().zip(rows).map(with_host);
+    table(["run", "host", "state", "trials", "started"], rows)
 }
 
 fn probe_table(probes: &[ProbeSummary]) -> Option<String> {
@@ -136,14 +136,14 @@ fn probe_table(probes: &[ProbeSummary]) -> Option<String> {
         let state = if p.complete { "completed" } else { "not complete" };
         [p.id.clone(), p.name.clone(), state.to_owned(), p.started_at.to_string()]
     };
-    table(["probe", "of", "state", "started"], &probes.iter().map(row).collect::<Vec<_>>())
+    table(["probe", "of", "state", "started"], probes.iter().map(row))
 }
 
 fn crash_table(crashes: &[CrashSummary]) -> Option<String> {
     let row = |c: &CrashSummary| {
         [c.id.clone(), c.name.clone(), c.verdict.clone(), c.started_at.to_string()]
     };
-    table(["crash tests", "of", "verdict", "started"], &crashes.iter().map(row).collect::<Vec<_>>())
+    table(["crash tests", "of", "verdict", "started"], crashes.iter().map(row))
 }
 
 /// Renders crash tests with the size of the files that each one left.
@@ -152,10 +152,7 @@ fn kept_crash_table(crashes: &[CrashSummary]) -> Option<String> {
         let kept = c.kept_bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string());
         [c.id.clone(), c.name.clone(), c.verdict.clone(), c.started_at.to_string(), kept]
     };
-    table(
-        ["crash tests", "of", "verdict", "started", "kept"],
-        &crashes.iter().map(row).collect::<Vec<_>>(),
-    )
+    table(["crash tests", "of", "verdict", "started", "kept"], crashes.iter().map(row))
 }
 
 /// Prints where the files of failed crash tests are, and which of them belong to another store.
@@ -178,20 +175,19 @@ fn import_table(imports: &[ImportSummary]) -> Option<String> {
     let row = |i: &ImportSummary| {
         [i.id.clone(), i.source.clone(), i.holds.clone(), i.imported_at.to_string()]
     };
-    table(
-        ["imported, not measured", "from", "holds", "on"],
-        &imports.iter().map(row).collect::<Vec<_>>(),
-    )
+    table(["imported, not measured", "from", "holds", "on"], imports.iter().map(row))
 }
 
 /// Renders rows as a table, or returns `None` if there are none.
-pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> Option<String> {
-    if rows.is_empty() {
-        return None;
-    }
+pub(crate) fn table<const N: usize>(
+    header: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> Option<String> {
+    let mut rows = rows.into_iter().peekable();
+    rows.peek()?;
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::TableStyle::default()).set_header(header);
     // A cell of several lines would begin lines of its own.
-    table.add_rows(rows.iter().map(|row| row.each_ref().map(|cell| plain(cell))));
+    table.add_rows(rows.map(|row| row.map(|cell| plain(&cell))));
     Some(table.trim_fmt())
 }

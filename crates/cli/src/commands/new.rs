@@ -153,9 +153,9 @@ fn draft(options: &NewArgs, answers: Option<&Answers>) -> Result<(Draft, RunSize
 
 /// Checks the draft as `pgdyno run --dry-run` does. Returns how large the run is.
 fn check(draft: &Draft) -> Result<RunSize, CommandError> {
-    let prepared = draft.prepare(&ThisHost)?;
-    pgdyno_lab::dry_run(&prepared)?;
-    Ok(RunSize::new(&prepared))
+    let resolved = draft.prepare(&ThisHost)?;
+    pgdyno_lab::dry_run(&resolved)?;
+    Ok(RunSize::new(&resolved))
 }
 
 /// Returns the file that is to be written. Nothing has its name.

@@ -8,8 +8,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
-use crate::render::to_json;
 use crate::shared_options::StoreOption;
+use pgdyno_report::json::json;
 
 #[derive(Args, Debug)]
 pub(crate) struct NoiseArgs {
@@ -23,6 +23,6 @@ pub(crate) struct NoiseArgs {
 /// Prints the noise of each host, and what can be told beside it.
 pub(crate) fn run(options: &NoiseArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let view = noise(&options.store.open()?)?;
-    print(&if options.json { to_json(&view)? } else { report::noise(&view, context.width()) });
+    print(&if options.json { json(&view)? } else { report::noise(&view, context.width()) });
     Ok(ExitStatus::Success)
 }

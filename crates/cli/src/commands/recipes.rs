@@ -67,42 +67,42 @@ fn summary(source: &Source) -> Result<String, ExperimentError> {
     // With a fixed order, so that a recipe has the same lines each time.
     let prepare =
         |overrides| ResolvedExperiment::with_seed(source.clone(), overrides, 1, &ThisHost);
-    let prepared = prepare(Vec::new())?;
-    let question = prepared.plan.question.as_deref().unwrap_or("(no question)");
-    let mut lines = vec![prepared.plan.name.clone(), format!("    {question}")];
+    let resolved = prepare(Vec::new())?;
+    let question = resolved.plan.question.as_deref().unwrap_or("(no question)");
+    let mut lines = vec![resolved.plan.name.clone(), format!("    {question}")];
     let sizes = file::sizes(source)?;
     if sizes.is_empty() {
-        lines.push(format!("    {}", needs(&prepared)));
+        lines.push(format!("    {}", needs(&resolved)));
     }
     for size in sizes {
         let needs = needs(&prepare(size.overrides)?);
         lines.push(format!("    --size {:<7} {}: {needs}", size.name, size.about));
     }
-    lines.push(match prepared.root_needed_for().as_slice() {
+    lines.push(match resolved.root_needed_for().as_slice() {
         [] => "    needs no root".to_owned(),
         why => format!("    needs root, for {}", why.join(" and ")),
     });
-    lines.push(format!("    makes, and takes down again: {}", prepared.changes().join("; ")));
+    lines.push(format!("    makes, and takes down again: {}", resolved.changes().join("; ")));
     Ok(lines.join("\n"))
 }
 
 /// Describes the treatments, time and room of a plan in a line.
-fn needs(prepared: &ResolvedExperiment) -> String {
-    let TimeEstimate { least, most, is_without_trials } = estimate::time(prepared);
+fn needs(resolved: &ResolvedExperiment) -> String {
+    let TimeEstimate { least, most, is_without_trials } = estimate::time(resolved);
     let (least, most) = (hours(least), hours(most));
     let time = if least == most { most } else { format!("{least} to {most}") };
-    let repeats = match &prepared.plan.stopping {
+    let repeats = match &resolved.plan.stopping {
         Some(s) => format!("{} to {} repeats", s.floor, s.ceiling),
-        None => counted(prepared.experiment.repeats.get(), "repeat"),
+        None => counted(resolved.experiment.repeats.get(), "repeat"),
     };
     let more = if is_without_trials { " and what the counted transactions take" } else { "" };
-    let (room, what) = prepared.room();
+    let (room, what) = resolved.room();
     let room =
         if room.0 == 0 { String::new() } else { format!(", up to {room} of disk for {what}") };
-    let found = host_noise::found_on_a_busy_host(&prepared.plan);
+    let found = host_noise::found_on_a_busy_host(&resolved.plan);
     format!(
         "{} x {repeats}, about {time}{more}{room}{}",
-        counted(prepared.plan.treatments.len() as u64, "treatment"),
+        counted(resolved.plan.treatments.len() as u64, "treatment"),
         found.map_or_else(String::new, |found| format!("; {}", report::on_a_busy_host(found)))
     )
 }
@@ -142,13 +142,13 @@ mod tests {
                 _ => assert_eq!(names, ["quick", "report", "large"], "{}", recipe.name),
             }
             for size in sizes {
-                let prepared = ResolvedExperiment::new(recipe.clone(), size.overrides, &ThisHost);
+                let resolved = ResolvedExperiment::new(recipe.clone(), size.overrides, &ThisHost);
                 assert!(
-                    prepared.is_ok(),
+                    resolved.is_ok(),
                     "{} --size {}: {}",
                     recipe.name,
                     size.name,
-                    prepared.unwrap_err()
+                    resolved.unwrap_err()
                 );
             }
         }
@@ -158,9 +158,9 @@ mod tests {
     fn at_their_usual_size_recipes_tell_a_fifth_on_a_busy_host() {
         for recipe in recipes::all() {
             let found = |overrides| {
-                let prepared =
+                let resolved =
                     ResolvedExperiment::new(recipe.clone(), overrides, &ThisHost).unwrap();
-                host_noise::found_on_a_busy_host(&prepared.plan)
+                host_noise::found_on_a_busy_host(&resolved.plan)
             };
             let quick = found(Vec::new());
             assert_eq!(

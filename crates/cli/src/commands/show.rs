@@ -8,9 +8,10 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
-use crate::render::{render_crash, render_probe, to_json_list};
+use crate::render::{render_crash, render_probe};
 use crate::shared_options::StoreOption;
 use crate::suggestions::RUNS;
+use pgdyno_report::json::json_list;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -42,7 +43,7 @@ pub(crate) fn run(options: &ShowArgs, context: &Context) -> Result<ExitStatus, C
         let read = |name: &String| RunReport::read(&store, &store.resolve(name)?);
         let runs = options.run.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         print(&if options.json {
-            to_json_list(&runs)?
+            json_list(&runs)?
         } else {
             report::hosts(&runs, context.width())
         });

@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
-use crate::render::to_json;
 use crate::shared_options::StoreOption;
+use pgdyno_report::json::json;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -34,7 +34,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) fn run(options: &VerifyArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
     let found = store.verify(&options.runs)?;
-    print(&if options.json { to_json(&found)? } else { render(&found, context.is_verbose()) });
+    print(&if options.json { json(&found)? } else { render(&found, context.is_verbose()) });
     Ok(if found.sound { ExitStatus::Success } else { ExitStatus::Exceeded })
 }
 

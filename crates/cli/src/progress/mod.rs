@@ -159,10 +159,7 @@ impl Shared {
     }
 
     fn event(&self, event: &Event) {
-        self.record(LiveRecord::new(event));
-    }
-
-    fn record(&self, record: LiveRecord) {
+        let record = LiveRecord::new(event);
         let mut state = self.lock();
         let text = match self.form {
             Form::Json => pgdyno_model::json::json_line(&record).ok(),

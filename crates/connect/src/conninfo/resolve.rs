@@ -86,17 +86,11 @@ impl Resolved {
 }
 
 /// Returns the servers that `options` mean in this process's environment.
-///
-/// # Errors
-/// [`ConninfoError`].
 pub fn resolve(options: &ConnectOptions) -> Result<Resolved, ConninfoError> {
     resolve_in(options, &Environment::from_process())
 }
 
 /// Returns the servers that `options` mean in `environment`.
-///
-/// # Errors
-/// [`ConninfoError`].
 pub fn resolve_in(
     options: &ConnectOptions,
     environment: &Environment,

@@ -69,11 +69,11 @@ pub fn judge_again(
         let found = "a run recorded it, whose experiment is not kept with it";
         return Err(cannot(&folder, found).into());
     };
-    let prepared = ResolvedExperiment::new(source.clone(), overrides.clone(), &ThisHost)?
+    let resolved = ResolvedExperiment::new(source.clone(), overrides.clone(), &ThisHost)?
         .with_trust(trust, None)?;
     let journal = clear_leftovers(progress, stop)?;
     let context = Context { journal: &journal, progress, stop };
-    let subject = Subject::new(&prepared, &prepared.plan.treatments[0], context)?;
+    let subject = Subject::new(&resolved, &resolved.plan.treatments[0], context)?;
     if let Some(found) = record.difference(&subject) {
         let attempt = format!("judge a state of {}", folder.display());
         return Err(StretchError::OtherSubject { attempt, found }.into());

@@ -8,7 +8,6 @@ use pgdyno_postgres::Cluster;
 
 use super::{TestBed, provisioner};
 use crate::subject::Subject;
-use pgdyno_provision::provisioner::ClusterRequest;
 use pgdyno_provision::{BenchError, Context};
 
 /// There if the kernel's btrfs mounts a clone beside another one (Linux 6.7 and later), once btrfs
@@ -54,18 +53,8 @@ impl TestBed {
     ) -> Result<Self, BenchError> {
         context.begin(Activity::MakingTestBed { subject: subject.name.clone() });
         let on_clone = |storage: &Path| {
-            let request = ClusterRequest {
-                install: subject.install.clone(),
-                data: storage,
-                wal: None,
-                tablespaces: Vec::new(),
-                initdb: Vec::new(),
-                settings: subject.server_settings(),
-                accepts: &[],
-                connect: subject.connect,
-                listen: None,
-            };
-            provisioner(subject, context).clone_of_cluster(request, cluster)
+            let (install, settings) = (subject.install.clone(), subject.server_settings());
+            provisioner(subject, context).clone_of_cluster(storage, cluster, install, settings)
         };
         Self::on_clone(subject, context, Some(recorded.to_owned()), on_clone)
     }

@@ -154,12 +154,4 @@ pub(super) enum WitnessError {
     Silent { patience: Duration, directory: PathBuf },
 }
 
-impl Advice for WitnessError {
-    fn help(&self) -> Option<String> {
-        None
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
-    }
-}
+impl Advice for WitnessError {}

@@ -35,7 +35,7 @@ pub(super) const DELAYS: u32 = 3;
 /// The programs or the cluster's files are gone, the witness fails, or a signal asked to stop. The
 /// next start judges again then, unless the files are gone.
 pub(super) fn judge_return(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     local: &LocalSession,
     connection: &Connection,
     progress: &dyn Progress,
@@ -48,7 +48,7 @@ pub(super) fn judge_return(
     let struck_at = Duration::from_millis(records.last().map_or(0, |record| record.at_ms));
     let journal = Journal::open(&paths::state_dir())?;
     let context = Context { journal: &journal, progress, stop };
-    let subject = subject(prepared, local, context)?;
+    let subject = subject(resolved, local, context)?;
     let mut cluster = adopt(&subject, local, connection, context)?;
     let mut record = new_record(&subject, &local.id);
     let smart = subject.storages[&subject.storage].smart.as_ref();
@@ -97,11 +97,11 @@ pub(super) fn judge_return(
 
 /// Returns the subject as it was when the load began.
 fn subject(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     local: &LocalSession,
     context: Context<'_>,
 ) -> Result<Subject, BenchError> {
-    let mut subject = Subject::new(prepared, &prepared.plan.treatments[0], context)?;
+    let mut subject = Subject::new(resolved, &resolved.plan.treatments[0], context)?;
     subject.name.clone_from(&local.name);
     subject.storage.clone_from(&local.storage);
     subject.settings.clone_from(&local.settings);

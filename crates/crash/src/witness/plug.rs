@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use pgdyno_engine::LoadSpec;
 use pgdyno_experiment::ResolvedExperiment;
@@ -38,7 +38,7 @@ pub enum Plugged {
     Ended,
 }
 
-/// Offers load to what `prepared` describes until the plug is pulled, its ledger at a witness on
+/// Offers load to what `resolved` describes until the plug is pulled, its ledger at a witness on
 /// `host`, as `ssh` knows it; or, if this machine was under such load and was started anew since,
 /// judges what is there by what the witness heard.
 ///
@@ -46,7 +46,7 @@ pub enum Plugged {
 /// The witness cannot be reached, or drops; the storage is none that outlives a restart; this
 /// machine and the witness do not know of the same session; as [`super::super::crash`].
 pub fn plug(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     host: &str,
     store: &Path,
     progress: &dyn Progress,
@@ -60,7 +60,7 @@ pub fn plug(
     match local {
         Some(session) if session.boot_id != owner.boot_id => {
             is_open_there(&connection, &session)?;
-            let record = judge_return(prepared, &session, &connection, progress, stop)?;
+            let record = judge_return(resolved, &session, &connection, progress, stop)?;
             open_store(store)?.add_crash(None, &record)?;
             connection.close(&session.id, &record.outcome.verdict.to_string())?;
             session.remove()?;
@@ -82,7 +82,7 @@ pub fn plug(
     }
     let journal = clear_leftovers(progress, stop)?;
     let context = Context { journal: &journal, progress, stop };
-    let subject = Subject::new(prepared, &prepared.plan.treatments[0], context)?;
+    let subject = Subject::new(resolved, &resolved.plan.treatments[0], context)?;
     if !matches!(subject.storages[&subject.storage].backing, Backing::Directory(_)) {
         return Err(PlugError::NotMountedAgain { storage: subject.storage }.into());
     }
@@ -190,7 +190,7 @@ impl Under {
         pgdyno_storage::fault::make_durable(&bed.cluster().data())?;
         let spec = bed.cluster().spec();
         Ok(LocalSession {
-            id: new_record_id("plug", Epoch::from_time(SystemTime::now())),
+            id: new_record_id("plug", Epoch::now()),
             boot_id: self.boot_id.clone(),
             pid: self.pid,
             name: subject.name.clone(),

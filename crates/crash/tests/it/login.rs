@@ -32,9 +32,9 @@ fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
         install(None).bindir
     );
     let source = Source { name: "logins".into(), shown: "logins".into(), text, base: disk };
-    let prepared = ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap();
+    let resolved = ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap();
     let (store, stop) = (home.path().join("store.sqlite3"), AtomicBool::new(false));
-    let record = crash(&prepared, interference, &store, &Silent, &stop).unwrap();
+    let record = crash(&resolved, interference, &store, &Silent, &stop).unwrap();
     let rounds = record.outcome.faults.iter().flat_map(|fault| &fault.rounds);
     if let Some(kept) = rounds.filter_map(|round| round.kept.as_ref()).next() {
         // The round's, and the session's around it.

@@ -133,7 +133,7 @@ fn serve(client: UnixStream, server: UnixStream, commits: Arc<AtomicU32>) {
     });
 }
 
-fn prepared(disk: &Path) -> ResolvedExperiment {
+fn resolved(disk: &Path) -> ResolvedExperiment {
     let text = format!(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
          [postgres]\nbindir = {:?}\n[crash]\nfaults = [\"process\"]\nrounds = 1\n\
@@ -160,7 +160,7 @@ fn a_server_that_acknowledges_before_it_writes_fails() {
     let store = home.path().join("store.sqlite3");
     let stop = AtomicBool::new(false);
     let through = Interference { through: Some(hasty.through()), after_recovery: None };
-    let record = crash(&prepared(&disk), through, &store, &Silent, &stop).unwrap();
+    let record = crash(&resolved(&disk), through, &store, &Silent, &stop).unwrap();
     assert_eq!(record.outcome.verdict, Verdict::Fail(Failing::Lost), "{}", record.outcome.reason);
     let round = &record.outcome.faults[0].rounds[0];
     assert!(round.lost > 0 && round.lost <= 8, "one a client at most: {}", round.lost);
@@ -169,7 +169,7 @@ fn a_server_that_acknowledges_before_it_writes_fails() {
         std::fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
     }
     // The same load straight to the server loses nothing.
-    let record = crash(&prepared(&disk), Interference::default(), &store, &Silent, &stop).unwrap();
+    let record = crash(&resolved(&disk), Interference::default(), &store, &Silent, &stop).unwrap();
     assert_eq!(record.outcome.faults[0].verdict, Verdict::Pass, "{}", record.outcome.reason);
     // A control would take the commits that the proxy lets through at once.
     assert_eq!(record.outcome.verdict, Verdict::Invalid, "{}", record.outcome.reason);

@@ -77,9 +77,9 @@ fn round_of(
         bindir
     );
     let source = Source { name: "planted".into(), shown: "planted".into(), text, base: disk };
-    let prepared = ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap();
+    let resolved = ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap();
     let interference = Interference { through: None, after_recovery: Some(damage) };
-    let record = crash(&prepared, interference, &home.path().join("store.sqlite3"), &Silent, stop)?;
+    let record = crash(&resolved, interference, &home.path().join("store.sqlite3"), &Silent, stop)?;
     if let Some(kept) =
         record.outcome.faults.first().and_then(|fault| fault.rounds[0].kept.as_ref())
     {

@@ -62,9 +62,6 @@ pub struct DiskLog {
 
 impl DiskLog {
     /// Reads the log at `path`. The data of its writes stay in the file.
-    ///
-    /// # Errors
-    /// [`LogError`].
     pub fn read(path: &Path) -> Result<Self, LogError> {
         let failed = |source| LogError::Io { what: "read", path: path.to_owned(), source };
         let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);

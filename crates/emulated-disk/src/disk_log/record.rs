@@ -28,7 +28,7 @@ pub(super) enum Line {
         offset: u64,
         length: u64,
         hash: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         at: Option<u64>,
     },
     Discard {

@@ -16,9 +16,6 @@ use crate::pieces::index;
 /// Makes `image`, which must not exist, the disk of the log at `path` as it was after event
 /// `number`: every write up to it in order, but for those that a cut before lost. The log has to
 /// begin with the disk.
-///
-/// # Errors
-/// [`LogError`].
 pub fn image_at(path: &Path, number: u64, image: &Path) -> Result<(), LogError> {
     let log = DiskLog::read(path)?;
     let before = log.events.iter().take_while(|event| event.number <= number);

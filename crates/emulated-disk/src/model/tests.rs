@@ -370,15 +370,6 @@ fn a_page_that_recovery_needs_tears_between_the_durable_version_and_the_newest()
 }
 
 #[test]
-fn a_page_that_was_not_there_is_no_change_of_one() {
-    let mut disk = disk(u64::MAX, 1, None);
-    let on = Selector::changes_of(Content::DataPage);
-    disk.arm(Rule { on, hits: Hits::Nth(1), effect: Effect::Fail(DiskError::Eio) });
-    disk.write(0, &data_page(1)).unwrap();
-    assert_eq!(disk.write(0, &data_page(2)), Err(DiskError::Eio));
-}
-
-#[test]
 fn pages_of_postgresql_are_known_by_their_headers() {
     assert_eq!(Content::DataPage.pages(&[data_page(1), data_page(2)].concat()), [0, 8192]);
     assert_eq!(Content::DataPage.pages(&[1; 8192]), [0; 0]);

@@ -426,20 +426,15 @@ impl Reactor for Uring {
             return Err(ReconnectError::NoConnector);
         };
         let mut stream = connector(link)?;
-        stream.set_blocking(None).map_err(|cause| ReconnectError::Refused {
-            action: "the connection cannot be made to wait",
-            cause,
-        })?;
+        let refused = |action| move |cause| ReconnectError::Refused { action, cause };
+        stream.set_blocking(None).map_err(refused("the connection cannot be made to wait"))?;
         let fresh = &mut self.links[link];
         fresh.stream = Some(stream);
         fresh.out.clear();
         fresh.sending.clear();
         fresh.sent = 0;
         (fresh.closing, fresh.broken) = (false, None);
-        self.receive(link).map_err(|cause| ReconnectError::Refused {
-            action: "io_uring refuses the connection",
-            cause,
-        })?;
+        self.receive(link).map_err(refused("io_uring refuses the connection"))?;
         Ok(self.clock.now().since(begun))
     }
 

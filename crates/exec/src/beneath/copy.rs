@@ -9,13 +9,14 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, FileType, Gid, Stat, Uid};
 
 use super::{Directory, DirectoryEntry, hand_over};
 use crate::account::Account;
+use crate::error::{StepError, io_error};
 
 /// Directories below directories that are copied at most; PGDATA has four.
 const DEEPEST: usize = 32;
@@ -29,23 +30,6 @@ pub struct CopySummary {
     pub reflinks: u64,
     /// Bytes in all of them.
     pub bytes: u64,
-}
-
-/// A copy that failed.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
-pub enum CopyError {
-    /// A file or directory.
-    #[error("cannot {what} {}", path.display())]
-    Io {
-        /// The attempt, as a verb for the message.
-        what: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    /// The user interrupted it.
-    #[error("interrupted")]
-    Interrupted,
 }
 
 /// A copy in progress, by reflink where the filesystem has them.
@@ -70,13 +54,13 @@ impl TreeCopy<'_> {
     /// able to enter `to`.
     ///
     /// # Errors
-    /// [`CopyError`] at the first thing that cannot be copied, or is not to be.
+    /// [`StepError`] at the first thing that cannot be copied, or is not to be.
     pub fn contents(
         &mut self,
         from: &Directory,
         to: &Directory,
         skip: &[&str],
-    ) -> Result<(), CopyError> {
+    ) -> Result<(), StepError> {
         self.contents_at(from, to, skip, 0)
     }
 
@@ -86,7 +70,7 @@ impl TreeCopy<'_> {
         to: &Directory,
         skip: &[&str],
         depth: usize,
-    ) -> Result<(), CopyError> {
+    ) -> Result<(), StepError> {
         let failed = |e| io_error("read the directory", from.path(), e);
         for DirectoryEntry { name, kind } in from.entries().map_err(failed)? {
             if skip.iter().any(|skipped| OsStr::new(skipped) == name) {
@@ -111,7 +95,7 @@ impl TreeCopy<'_> {
         to: &Directory,
         name: &OsStr,
         depth: usize,
-    ) -> Result<(), CopyError> {
+    ) -> Result<(), StepError> {
         let failed = |e| io_error("copy the directory", &from.path().join(name), e);
         if depth > DEEPEST {
             return Err(failed(io::Error::other("it lies too deep")));
@@ -127,12 +111,12 @@ impl TreeCopy<'_> {
     /// Makes the directory `name` in `to`, for the caller alone; [`TreeCopy::give`] hands it over.
     ///
     /// # Errors
-    /// [`CopyError::Io`].
+    /// [`StepError::Io`].
     pub fn make_directory(
         &self,
         to: &Directory,
         name: impl AsRef<Path>,
-    ) -> Result<Directory, CopyError> {
+    ) -> Result<Directory, StepError> {
         let name = name.as_ref();
         let made = to.create_directory(name, 0o700);
         made.map_err(|e| io_error("make the directory", &to.path().join(name), e))
@@ -141,23 +125,23 @@ impl TreeCopy<'_> {
     /// Hands the complete directory `made` over to the copies' owner.
     ///
     /// # Errors
-    /// [`CopyError::Io`].
-    pub fn give(&self, made: &Directory, mode: u32) -> Result<(), CopyError> {
+    /// [`StepError::Io`].
+    pub fn give(&self, made: &Directory, mode: u32) -> Result<(), StepError> {
         made.hand_over(self.owner, mode).map_err(|e| io_error("hand over", made.path(), e))
     }
 
     /// Copies the file `name` of `from` into `to`.
     ///
     /// # Errors
-    /// [`CopyError`]: it is no regular file, not the source owner's, or has several names.
+    /// [`StepError`]: it is no regular file, not the source owner's, or has several names.
     pub fn file(
         &mut self,
         from: &Directory,
         to: &Directory,
         name: &OsStr,
-    ) -> Result<(), CopyError> {
+    ) -> Result<(), StepError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(CopyError::Interrupted);
+            return Err(StepError::Interrupted);
         }
         self.try_file(from, to, name).map_err(|e| io_error("copy", &from.path().join(name), e))
     }
@@ -190,7 +174,7 @@ impl TreeCopy<'_> {
         Ok(())
     }
 
-    fn link(&self, from: &Directory, to: &Directory, name: &OsStr) -> Result<(), CopyError> {
+    fn link(&self, from: &Directory, to: &Directory, name: &OsStr) -> Result<(), StepError> {
         let copy = || -> io::Result<()> {
             let target = rustix::fs::readlinkat(from, name, Vec::new())?;
             to.symlink(Path::new(OsStr::from_bytes(target.to_bytes())), name)?;
@@ -235,8 +219,4 @@ fn copy_with_holes(mut source: File, mut target: &File, length: u64) -> io::Resu
         at = hole;
     }
     target.set_len(length)
-}
-
-fn io_error(what: &'static str, path: &Path, source: io::Error) -> CopyError {
-    CopyError::Io { what, path: path.to_owned(), source }
 }

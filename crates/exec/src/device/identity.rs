@@ -25,7 +25,6 @@ pub struct BlockDevice {
     /// The disk's sequence number, which no other disk of this boot has; none before Linux 5.15.
     pub sequence: Option<u64>,
     /// The boot in which number and sequence mean this device; none in plans of earlier versions.
-    #[serde(default)]
     pub boot_id: Option<String>,
 }
 

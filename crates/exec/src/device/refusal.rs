@@ -59,8 +59,8 @@ pub enum Refusal {
     Changed { was: String, is: String },
     #[error("what it holds cannot be told: {0}")]
     NotTold(SignatureError),
-    #[error("what lies under the loop device {} cannot be told: {source}", node.display())]
-    LoopUnknown { node: PathBuf, source: io::Error },
+    #[error("what lies under the loop device {} cannot be told: {cause}", node.display())]
+    LoopUnknown { node: PathBuf, cause: io::Error },
     #[error("its {0} are not zeros, which may be data that bears no known signature")]
     NotZeros(String),
     #[error("{0}")]

@@ -105,7 +105,7 @@ fn in_use(part: &BlockDevice) -> Result<(), Refusal> {
 fn written(device: &BlockDevice) -> Result<(), Refusal> {
     let (name, numbers) = (device.name.clone(), [device.number.as_str()]);
     let holders =
-        writers::loops(&numbers).map_err(|(node, source)| Refusal::LoopUnknown { node, source })?;
+        writers::loops(&numbers).map_err(|(node, cause)| Refusal::LoopUnknown { node, cause })?;
     if !holders.is_empty() {
         return Err(Refusal::Held { name, holders });
     }

@@ -120,7 +120,7 @@ pub struct Entry {
     /// When the entry was written, before the thing was made.
     pub at: Epoch,
     /// Device and inode number of the thing; none before it is made, and for settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<FileIdentity>,
     /// Version of the entry's form: 0 of versions that noted no identity, now [`FORM`].
     #[serde(default)]

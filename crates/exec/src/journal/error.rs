@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 
 use crate::trust::TrustError;
 
@@ -53,10 +53,6 @@ impl Advice for JournalError {
             )),
             Self::Owner(_) | Self::Random(_) => None,
         }
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }
 

@@ -20,7 +20,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 pub use earlier::PlanReader;
 pub use entry::{Entry, FORM, MARKER, MadeId, OwnedResource, file_mark};
@@ -83,7 +82,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]: it could not be written; `made` must then not be made.
     pub fn record(&self, made: &OwnedResource) -> Result<Entry, JournalError> {
-        let (id, at) = (MadeId::draw()?, Epoch::from_time(SystemTime::now()));
+        let (id, at) = (MadeId::draw()?, Epoch::now());
         let entry = Entry {
             id,
             made: made.clone(),

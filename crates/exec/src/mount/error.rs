@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 use rustix::io::Errno;
 
 /// A mount that failed.
@@ -87,9 +87,5 @@ impl Advice for MountError {
             _ => return None,
         };
         Some(help.into())
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{fs, io};
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 
 /// A setting that was not obtained.
 #[derive(Debug, thiserror::Error)]
@@ -90,9 +90,5 @@ impl Advice for SettingError {
                     .into(),
             ),
         }
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }

@@ -25,20 +25,6 @@ fn bounds(limit: &Limit) -> Vec<(&'static str, &'static str, u64)> {
     .collect()
 }
 
-/// Returns the bounds as a person reads them.
-pub fn render(limit: &Limit) -> String {
-    let told: Vec<String> = [
-        (limit.read_iops, "reads/s"),
-        (limit.write_iops, "writes/s"),
-        (limit.read_bps, "bytes read/s"),
-        (limit.write_bps, "bytes written/s"),
-    ]
-    .into_iter()
-    .filter_map(|(value, unit)| Some(format!("{} {unit}", value?)))
-    .collect();
-    told.join(", ")
-}
-
 /// Returns the control group's files that bound the traffic of `device`, each with its text before
 /// and the text to write. The group is this process's own, and so its servers'.
 ///

@@ -141,7 +141,7 @@ impl fmt::Display for DeviceSetting {
                     cache => write!(f, "run: {}", words(&cache.command(*on)))?,
                 }
             }
-            Setting::Limit(limit) => write!(f, "hold {of} down to {}", limit::render(limit))?,
+            Setting::Limit(limit) => write!(f, "hold {of} down to {limit}")?,
             Setting::ModuleParameter { module, parameter, value } => {
                 let file = module::file(module, parameter);
                 write!(f, "write {} to {}", quote(value.as_ref()), file.display())?;

@@ -54,7 +54,7 @@ mod tests {
     use crate::host::NoDevices;
     use crate::resolved_experiment::ResolvedExperiment;
 
-    fn prepared(text: &str) -> Result<ResolvedExperiment, ExperimentError> {
+    fn resolved(text: &str) -> Result<ResolvedExperiment, ExperimentError> {
         let (name, shown) = ("try".into(), "try.toml".into());
         let source = Source { name, shown, text: text.into(), base: "/".into() };
         ResolvedExperiment::new(source, Vec::new(), &NoDevices)
@@ -66,7 +66,7 @@ mod tests {
                     three = { generators = \"local:3\" }\n\
                     [generators]\nlaunch = \"local:2\"\n[load]\nclients = 4\n";
         let of_each = |text: &str| -> Vec<Option<String>> {
-            let ResolvedExperiment { plan, experiment, .. } = prepared(text).unwrap();
+            let ResolvedExperiment { plan, experiment, .. } = resolved(text).unwrap();
             let choice = &experiment.generators;
             plan.treatments.iter().map(|t| launch_of(choice, t).map(str::to_owned)).collect()
         };
@@ -77,7 +77,7 @@ mod tests {
             [None, None, some("local:3")]
         );
         // Two levels are two treatments, also for those who look for equal ones.
-        let plan = prepared(text).unwrap().plan;
+        let plan = resolved(text).unwrap().plan;
         assert_ne!(plan.treatments[0].generators, plan.treatments[2].generators);
     }
 
@@ -86,11 +86,11 @@ mod tests {
         let text = |exclude: &str| {
             format!("[factors]\nclients = [1, 2]\ngenerators = [\"none\", \"local:2\"]\n{exclude}")
         };
-        let refused = prepared(&text("")).unwrap_err();
+        let refused = resolved(&text("")).unwrap_err();
         insta::assert_snapshot!(refused, @"too few clients for 2 generators of these weights: 1 \
                                            (clients=1 generators=local:2)");
         assert!(refused.help().is_some_and(|help| help.contains("[[exclude]]")));
         let exclude = "[[exclude]]\nclients = 1\ngenerators = \"local:2\"\n";
-        assert_eq!(prepared(&text(exclude)).unwrap().plan.treatments.len(), 3);
+        assert_eq!(resolved(&text(exclude)).unwrap().plan.treatments.len(), 3);
     }
 }

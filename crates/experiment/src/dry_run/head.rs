@@ -10,8 +10,8 @@ use crate::checks::generators::launch_of;
 use crate::resolved_experiment::ResolvedExperiment;
 
 /// Describes the experiment and its treatments.
-pub(super) fn head(prepared: &ResolvedExperiment, out: &mut String) {
-    let (plan, experiment) = (&prepared.plan, &prepared.experiment);
+pub(super) fn head(resolved: &ResolvedExperiment, out: &mut String) {
+    let (plan, experiment) = (&resolved.plan, &resolved.experiment);
     let order = match experiment.order {
         Order::Interleaved => "interleaved",
         Order::Randomized => "randomized",

@@ -55,25 +55,25 @@ pub enum BuildPrograms {
     ToFetch(String),
 }
 
-/// Describes the plan of `prepared` on `machine`; without one, on external servers.
-pub fn dry_run(prepared: &ResolvedExperiment, machine: Option<&Machine>) -> String {
+/// Describes the plan of `resolved` on `machine`; without one, on external servers.
+pub fn dry_run(resolved: &ResolvedExperiment, machine: Option<&Machine>) -> String {
     let mut out = String::new();
-    head(prepared, &mut out);
-    trials(prepared, &mut out);
+    head(resolved, &mut out);
+    trials(resolved, &mut out);
     match machine {
-        Some(machine) => steps(prepared, machine, &mut out),
-        None => given_steps(prepared, &mut out),
+        Some(machine) => steps(resolved, machine, &mut out),
+        None => given_steps(resolved, &mut out),
     }
-    closing(prepared, machine, &mut out);
+    closing(resolved, machine, &mut out);
     out
 }
 
-fn trials(prepared: &ResolvedExperiment, out: &mut String) {
+fn trials(resolved: &ResolvedExperiment, out: &mut String) {
     line!(out, "\nTrials, in order");
     line!(out, "    #  block  repeat  treatment");
-    let certain = prepared.plan.stopping.as_ref().map_or(u32::MAX, |s| s.floor);
-    for trial in prepared.plan.trials.iter().filter(|t| t.block <= certain) {
-        let levels = &prepared.plan.treatments[trial.treatment].levels;
+    let certain = resolved.plan.stopping.as_ref().map_or(u32::MAX, |s| s.floor);
+    for trial in resolved.plan.trials.iter().filter(|t| t.block <= certain) {
+        let levels = &resolved.plan.treatments[trial.treatment].levels;
         line!(
             out,
             "  {:>3}  {:>5}  {:>6}  {:>3}  {levels}",
@@ -83,7 +83,7 @@ fn trials(prepared: &ResolvedExperiment, out: &mut String) {
             trial.treatment + 1
         );
     }
-    if let Some(stopping) = prepared.plan.stopping.as_ref().filter(|s| s.ceiling > s.floor) {
+    if let Some(stopping) = resolved.plan.stopping.as_ref().filter(|s| s.ceiling > s.floor) {
         line!(
             out,
             "  then up to {} blocks more, each of the treatments whose comparisons are open",
@@ -94,22 +94,22 @@ fn trials(prepared: &ResolvedExperiment, out: &mut String) {
 
 /// Returns the specification of the cluster of `key`, made by the programs of `install`.
 fn spec(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     machine: &Machine,
     key: &ClusterKey,
     install: &Install,
 ) -> ClusterSpec {
-    let storage = &prepared.experiment.storage[&key.storage];
+    let storage = &resolved.experiment.storage[&key.storage];
     let cluster_on = |name: &str| directory(machine, name).join(DRAWN);
     ClusterSpec {
         install: install.clone(),
         directory: cluster_on(&key.storage),
         wal: storage.wal.as_deref().map(cluster_on),
         tablespaces: storage.tablespaces.keys().map(|name| cluster_on(name)).collect(),
-        initdb: prepared.experiment.postgres.initdb.clone(),
-        settings: base_settings(prepared),
-        connect: prepared.experiment.postgres.connect,
-        listen: prepared.experiment.postgres.listen,
+        initdb: resolved.experiment.postgres.initdb.clone(),
+        settings: base_settings(resolved),
+        connect: resolved.experiment.postgres.connect,
+        listen: resolved.experiment.postgres.listen,
         account: machine.account.clone(),
         socket_base: machine.socket_base.clone(),
         is_clone: false,
@@ -123,11 +123,11 @@ fn directory(machine: &Machine, storage: &str) -> PathBuf {
 /// Says whether the settings for a server of `build` were checked; none where there are no
 /// settings.
 fn judgement(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     build: &Build,
     programs: &BuildPrograms,
 ) -> Option<String> {
-    let settings = prepared.settings_on(Some(build));
+    let settings = resolved.settings_on(Some(build));
     let (Some(first), n) = (settings.first(), settings.len()) else { return None };
     let what = if n == 1 { format!("the setting {}", first.0) } else { format!("{n} settings") };
     Some(match programs {
@@ -144,11 +144,11 @@ fn judgement(
 }
 
 /// Describes how storages and clusters are made on `machine`, and loaded.
-pub fn making(prepared: &ResolvedExperiment, machine: &Machine) -> String {
+pub fn making(resolved: &ResolvedExperiment, machine: &Machine) -> String {
     let mut text = String::new();
     let out = &mut text;
-    storages::making(prepared, &machine.storages, out);
-    for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
+    storages::making(resolved, &machine.storages, out);
+    for (number, (key, treatment)) in (1..).zip(resolved.clusters()) {
         line!(
             out,
             "\nCluster {number}: storage {}, {} at scale {}",
@@ -160,7 +160,7 @@ pub fn making(prepared: &ResolvedExperiment, machine: &Machine) -> String {
         match programs {
             BuildPrograms::Installed(install, _) => {
                 line!(out, "  PostgreSQL {} in {}", install.version, install.bindir.display());
-                let steps = spec(prepared, machine, &key, install).steps();
+                let steps = spec(resolved, machine, &key, install).steps();
                 steps.iter().for_each(|step| step!(out, "{step}"));
             }
             BuildPrograms::ToFetch(version) => {
@@ -172,15 +172,15 @@ pub fn making(prepared: &ResolvedExperiment, machine: &Machine) -> String {
                 step!(out, "make a cluster in {}", directory.display());
             }
         }
-        if let Some(words) = judgement(prepared, &key.build, programs) {
+        if let Some(words) = judgement(resolved, &key.build, programs) {
             step!(out, "{words}");
         }
-        let settings = prepared.settings_of(&key);
+        let settings = resolved.settings_of(&key);
         if !settings.is_empty() {
             let settings = assignments(settings.iter().map(|(name, value)| (name, value)));
             step!(out, "let the server judge, without effect: {settings}");
         }
-        for (name, tables) in &prepared.experiment.storage[&key.storage].tablespaces {
+        for (name, tables) in &resolved.experiment.storage[&key.storage].tablespaces {
             let tables = tables.join(", ");
             step!(
                 out,
@@ -189,7 +189,7 @@ pub fn making(prepared: &ResolvedExperiment, machine: &Machine) -> String {
             );
         }
         step!(out, "SQL: CREATE DATABASE pgdyno");
-        loading(prepared, &key, treatment, Some(machine), out);
+        loading(resolved, &key, treatment, Some(machine), out);
     }
     text
 }
@@ -200,12 +200,12 @@ fn assignments<'a>(settings: impl IntoIterator<Item = (&'a String, &'a String)>)
     settings.collect::<Vec<_>>().join(", ")
 }
 
-fn steps(prepared: &ResolvedExperiment, machine: &Machine, out: &mut String) {
-    out.push_str(&making(prepared, machine));
-    let fsync = prepared.experiment.telemetry.fsync;
+fn steps(resolved: &ResolvedExperiment, machine: &Machine, out: &mut String) {
+    out.push_str(&making(resolved, machine));
+    let fsync = resolved.experiment.telemetry.fsync;
     if !fsync.0.is_zero() {
         line!(out, "\nBefore the first trial");
-        for name in prepared.storages() {
+        for name in resolved.storages() {
             let path = directory(machine, name);
             step!(
                 out,
@@ -214,30 +214,30 @@ fn steps(prepared: &ResolvedExperiment, machine: &Machine, out: &mut String) {
             );
         }
     }
-    stage(prepared, "Before the first trial", &prepared.experiment.probe.before, out);
+    stage(resolved, "Before the first trial", &resolved.experiment.probe.before, out);
     line!(out, "\nBefore each trial");
-    if prepared.clusters().len() > 1 {
+    if resolved.clusters().len() > 1 {
         step!(out, "stop the other clusters' servers, start this one's");
     }
-    storages::before_each_trial(prepared, &machine.storages, out);
+    storages::before_each_trial(resolved, &machine.storages, out);
     step!(
         out,
         "write the treatment's settings to pgdyno.conf and reload; restart if a changed setting \
          needs it; read them back"
     );
-    between(prepared, Some(machine), out);
+    between(resolved, Some(machine), out);
     stage(
-        prepared,
+        resolved,
         "After the last trial, the servers stopped",
-        &prepared.experiment.probe.after,
+        &resolved.experiment.probe.after,
         out,
     );
-    after_trim(prepared, machine, out);
+    after_trim(resolved, machine, out);
     line!(out, "\nAt the end, and on any error or signal");
-    for (key, _) in prepared.clusters() {
+    for (key, _) in resolved.clusters() {
         match &machine.programs[&key.build] {
             BuildPrograms::Installed(install, _) => {
-                let steps = spec(prepared, machine, &key, install).take_down_steps();
+                let steps = spec(resolved, machine, &key, install).take_down_steps();
                 steps.iter().for_each(|step| step!(out, "{step}"));
             }
             BuildPrograms::ToFetch(_) => step!(out, "stop the server and remove its cluster"),
@@ -247,25 +247,25 @@ fn steps(prepared: &ResolvedExperiment, machine: &Machine, out: &mut String) {
 }
 
 /// Describes the trimming of the storages after everything else, and the probe that follows it.
-fn after_trim(prepared: &ResolvedExperiment, machine: &Machine, out: &mut String) {
-    if !prepared.experiment.probe.after_trim {
+fn after_trim(resolved: &ResolvedExperiment, machine: &Machine, out: &mut String) {
+    if !resolved.experiment.probe.after_trim {
         return;
     }
     line!(out, "\nThen");
-    for name in prepared.storages() {
+    for name in resolved.storages() {
         step!(out, "run: fstrim {}", directory(machine, name).display());
     }
-    stage(prepared, "After fstrim", &[ProbeKind::Disk], out);
+    stage(resolved, "After fstrim", &[ProbeKind::Disk], out);
 }
 
 /// Describes the probes of one stage.
-fn stage(prepared: &ResolvedExperiment, when: &str, kinds: &[ProbeKind], out: &mut String) {
-    let stages = &prepared.experiment.probe;
+fn stage(resolved: &ResolvedExperiment, when: &str, kinds: &[ProbeKind], out: &mut String) {
+    let stages = &resolved.experiment.probe;
     if kinds.is_empty() {
         return;
     }
     line!(out, "\n{when}");
-    for name in prepared.storages() {
+    for name in resolved.storages() {
         for kind in kinds {
             let file = match kind {
                 ProbeKind::Fsync => String::new(),
@@ -281,11 +281,11 @@ fn stage(prepared: &ResolvedExperiment, when: &str, kinds: &[ProbeKind], out: &m
     }
 }
 
-fn given_steps(prepared: &ResolvedExperiment, out: &mut String) {
-    let schema = prepared.experiment.postgres.schema.as_deref().unwrap_or("pgdyno");
+fn given_steps(resolved: &ResolvedExperiment, out: &mut String) {
+    let schema = resolved.experiment.postgres.schema.as_deref().unwrap_or("pgdyno");
     let mut heading = None;
     let mut numbers: BTreeMap<Option<String>, u32> = BTreeMap::new();
-    let mut clusters = prepared.clusters();
+    let mut clusters = resolved.clusters();
     clusters.sort_by(|(a, _), (b, _)| a.server.cmp(&b.server));
     for (key, treatment) in clusters {
         let number = numbers.entry(key.server.clone()).or_default();
@@ -297,9 +297,9 @@ fn given_steps(prepared: &ResolvedExperiment, out: &mut String) {
         }
         let name = if *number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
         step!(out, "make schema {name} unless it is there; no table outside it is touched");
-        loading(prepared, &key, treatment, None, out);
+        loading(resolved, &key, treatment, None, out);
     }
-    if !prepared.settings_on(None).is_empty() {
+    if !resolved.settings_on(None).is_empty() {
         step!(
             out,
             "not checked: names and values of settings; a dry run does not connect to the server"
@@ -311,7 +311,7 @@ fn given_steps(prepared: &ResolvedExperiment, out: &mut String) {
         "settings of the treatment are asked for by the load's own sessions; the server's stay as \
          they are"
     );
-    let alter_system = prepared.experiment.postgres.alter_system;
+    let alter_system = resolved.experiment.postgres.alter_system;
     if alter_system {
         step!(
             out,
@@ -319,7 +319,7 @@ fn given_steps(prepared: &ResolvedExperiment, out: &mut String) {
              pg_reload_conf(); read them back"
         );
     }
-    between(prepared, None, out);
+    between(resolved, None, out);
     line!(out, "\nAt the end, and on any error or signal");
     if alter_system {
         step!(out, "SQL: ALTER SYSTEM, to what it was before the run; pg_reload_conf()");
@@ -328,19 +328,19 @@ fn given_steps(prepared: &ResolvedExperiment, out: &mut String) {
 }
 
 fn loading(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     key: &ClusterKey,
     treatment: &Treatment,
     machine: Option<&Machine>,
     out: &mut String,
 ) {
-    let data = prepared.data(treatment);
+    let data = resolved.data(treatment);
     let tables: Vec<&str> = data.tables.iter().map(|t| t.name.as_str()).collect();
     let rows = dataset::rows(data, key.scale);
     let same =
-        |other: &ClusterKey| other.holds_the_data_of(key) && prepared.holds_what_others_will(other);
-    let shared = machine.filter(|_| prepared.holds_what_others_will(key));
-    let clusters = prepared.clusters();
+        |other: &ClusterKey| other.holds_the_data_of(key) && resolved.holds_what_others_will(other);
+    let shared = machine.filter(|_| resolved.holds_what_others_will(key));
+    let clusters = resolved.clusters();
     if shared.is_some()
         && let Some(first) = clusters.iter().position(|(other, _)| same(other))
         && clusters[first].0 != *key
@@ -351,7 +351,7 @@ fn loading(
             first + 1
         );
     }
-    let loading = &prepared.plan.loading;
+    let loading = &resolved.plan.loading;
     if !loading.settings.is_empty() {
         step!(out, "while rows are loaded: {}", assignments(&loading.settings));
     }
@@ -367,18 +367,18 @@ fn loading(
         tables.join(", ")
     );
     if let Some(machine) = shared {
-        let place = prepared.experiment.storage[&key.storage].named_directory();
+        let place = resolved.experiment.storage[&key.storage].named_directory();
         let place = place.unwrap_or(&machine.default_storage);
         step!(out, "keep a copy of its data in {}, until the end", place.join(DRAWN).display());
     }
 }
 
-fn between(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut String) {
-    let between = &prepared.experiment.between;
+fn between(resolved: &ResolvedExperiment, machine: Option<&Machine>, out: &mut String) {
+    let between = &resolved.experiment.between;
     if between.vacuum {
         let mut all: Vec<&str> = Vec::new();
-        for treatment in &prepared.plan.treatments {
-            for sql in &prepared.workload(treatment).between {
+        for treatment in &resolved.plan.treatments {
+            for sql in &resolved.workload(treatment).between {
                 if !all.contains(&sql.as_str()) {
                     all.push(sql);
                 }
@@ -393,7 +393,7 @@ fn between(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut S
         step!(out, "SQL: CHECKPOINT");
     }
     if let Some(machine) = machine {
-        storages::trimming(prepared, &machine.storages, out);
+        storages::trimming(resolved, &machine.storages, out);
     }
     if between.drop_caches {
         step!(out, "stop the server, write 3 to /proc/sys/vm/drop_caches, start the server");
@@ -410,8 +410,8 @@ fn between(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut S
     }
 }
 
-fn closing(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut String) {
-    let TimeEstimate { least, most, is_without_trials } = estimate::time(prepared);
+fn closing(resolved: &ResolvedExperiment, machine: Option<&Machine>, out: &mut String) {
+    let TimeEstimate { least, most, is_without_trials } = estimate::time(resolved);
     let whole = |time: Duration| Span(Duration::from_secs(time.as_secs().max(1)));
     let (least, most) = (whole(least), whole(most));
     let time =
@@ -419,7 +419,7 @@ fn closing(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut S
     let more =
         if is_without_trials { ", and the time that the counted transactions take" } else { "" };
     line!(out, "\nTime: {time}{more}");
-    if let Some(crash) = &prepared.experiment.crash {
+    if let Some(crash) = &resolved.experiment.crash {
         let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
         let rounds = match crash.states {
             States::Drawn => counted(crash.rounds, "round"),
@@ -432,8 +432,8 @@ fn closing(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut S
             faults.join(", "),
             crash.workload.description()
         );
-        for treatment in &prepared.plan.treatments {
-            let planted = checks::crash::planted_faults(&prepared.experiment, treatment);
+        for treatment in &resolved.plan.treatments {
+            let planted = checks::crash::planted_faults(&resolved.experiment, treatment);
             if !planted.is_empty() {
                 let planted: Vec<&str> = planted.iter().map(|fault| fault.name()).collect();
                 let its = match treatment.levels.0.is_empty() {
@@ -444,12 +444,12 @@ fn closing(prepared: &ResolvedExperiment, machine: Option<&Machine>, out: &mut S
             }
         }
     }
-    match prepared.root_needed_for().as_slice() {
+    match resolved.root_needed_for().as_slice() {
         [] => line!(out, "Privileges: none"),
         why => line!(out, "Privileges: root, for {}", why.join(" and ")),
     }
     let Some(machine) = machine else { return };
-    for (name, RoomNeeded { bytes: needed, data: what }) in footprint::room(prepared) {
+    for (name, RoomNeeded { bytes: needed, data: what }) in footprint::room(resolved) {
         let PlannedStorage { stack, available, .. } = &machine.storages[&name];
         let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
         let place = match stack.is_made() {

@@ -21,29 +21,29 @@ pub struct PlannedStorage {
     pub available: Option<Bytes>,
 }
 
-/// Designs the storages of `prepared`, as they would be made below `default`. Looks at no machine.
+/// Designs the storages of `resolved`, as they would be made below `default`. Looks at no machine.
 ///
 /// # Errors
 /// A storage contradicts itself.
 pub fn design_storages(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     default: &Path,
 ) -> Result<BTreeMap<String, PlannedStorage>, StorageError> {
     let design = |(letter, name): (char, &str)| {
-        let asked = &prepared.experiment.storage[name];
+        let asked = &resolved.experiment.storage[name];
         // Labels differ, since a cluster can lie on several storages.
         let label = format!("pgdyno-{}", letter.to_string().repeat(8));
-        let stack = Stack::design(name, asked, default, &label, &prepared.wipe)?;
+        let stack = Stack::design(name, asked, default, &label, &resolved.wipe)?;
         let planned =
             PlannedStorage { stack, overwritten: Vec::new(), refusal: None, available: None };
         Ok((name.to_owned(), planned))
     };
-    ('A'..='Z').cycle().zip(prepared.storages()).map(design).collect()
+    ('A'..='Z').cycle().zip(resolved.storages()).map(design).collect()
 }
 
 /// Describes how each storage is made, if anything is done for it.
 pub(super) fn making(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     planned: &BTreeMap<String, PlannedStorage>,
     out: &mut String,
 ) {
@@ -63,19 +63,19 @@ pub(super) fn making(
     }
     let in_turn: Vec<&str> = planned
         .keys()
-        .filter(|name| !prepared.excluded_by(name).is_empty())
+        .filter(|name| !resolved.excluded_by(name).is_empty())
         .map(String::as_str)
         .collect();
     if !in_turn.is_empty() {
         let anew: Vec<String> =
-            prepared.made_anew().iter().map(|(ordinal, _)| (ordinal + 1).to_string()).collect();
+            resolved.made_anew().iter().map(|(ordinal, _)| (ordinal + 1).to_string()).collect();
         line!(
             out,
             "\nOn one device in turn: {}. Each takes the other's place with its clusters, which \
              are made and loaded anew: before {} of {} trials{}.",
             in_turn.join(", "),
             anew.len(),
-            prepared.plan.trials.len(),
+            resolved.plan.trials.len(),
             if anew.is_empty() { String::new() } else { format!(" ({})", anew.join(", ")) }
         );
     }
@@ -83,15 +83,15 @@ pub(super) fn making(
 
 /// Describes the device settings of treatments and the storages that are trimmed.
 pub(super) fn before_each_trial(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     planned: &BTreeMap<String, PlannedStorage>,
     out: &mut String,
 ) {
-    for (number, treatment) in (1..).zip(&prepared.plan.treatments) {
+    for (number, treatment) in (1..).zip(&resolved.plan.treatments) {
         if treatment.device == DeviceSettings::default() {
             continue;
         }
-        let mut asked = prepared.experiment.storage[&treatment.storage].clone();
+        let mut asked = resolved.experiment.storage[&treatment.storage].clone();
         asked.device = asked.device.overlaid(&treatment.device);
         for step in planned[&treatment.storage].stack.setting_steps(&asked.device) {
             step!(out, "treatment {number}, unless it is set so: {step}");
@@ -101,12 +101,12 @@ pub(super) fn before_each_trial(
 
 /// Describes the storages that are trimmed before each trial.
 pub(super) fn trimming(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     planned: &BTreeMap<String, PlannedStorage>,
     out: &mut String,
 ) {
     for (name, PlannedStorage { stack, .. }) in planned {
-        if prepared.experiment.storage[name].device.trim {
+        if resolved.experiment.storage[name].device.trim {
             step!(out, "if the trial is on {name}, run: fstrim {}", stack.path().display());
         }
     }

@@ -13,8 +13,8 @@ fn prepare(source: Source, overrides: Vec<Override>) -> ResolvedExperiment {
     ResolvedExperiment::new(source, overrides, &NoDevices).unwrap()
 }
 
-fn somewhere(prepared: &ResolvedExperiment) -> Machine {
-    let mut storages = design_storages(prepared, Path::new("/disk")).unwrap();
+fn somewhere(resolved: &ResolvedExperiment) -> Machine {
+    let mut storages = design_storages(resolved, Path::new("/disk")).unwrap();
     for planned in storages.values_mut() {
         planned.available = Some(Bytes(50_000_000_000));
     }
@@ -39,15 +39,15 @@ fn somewhere(prepared: &ResolvedExperiment) -> Machine {
 #[test]
 fn the_quickstarts_plan_is_told_whole() {
     let seed = || vec![Override::parse("experiment.seed=1").unwrap()];
-    let prepared = prepare(recipes::source("quickstart").unwrap(), seed());
-    insta::assert_snapshot!(dry_run(&prepared, Some(&somewhere(&prepared))));
+    let resolved = prepare(recipes::source("quickstart").unwrap(), seed());
+    insta::assert_snapshot!(dry_run(&resolved, Some(&somewhere(&resolved))));
 }
 
 #[test]
 fn a_seed_that_is_drawn_is_told_with_how_to_keep_it() {
-    let prepared = prepare(recipes::source("quickstart").unwrap(), Vec::new());
-    let told = dry_run(&prepared, Some(&somewhere(&prepared)));
-    let keep = format!("`--set experiment.seed={}` keeps this one", prepared.plan.seed);
+    let resolved = prepare(recipes::source("quickstart").unwrap(), Vec::new());
+    let told = dry_run(&resolved, Some(&somewhere(&resolved)));
+    let keep = format!("`--set experiment.seed={}` keeps this one", resolved.plan.seed);
     assert!(told.contains(&keep), "{told}");
 }
 
@@ -55,9 +55,9 @@ fn a_seed_that_is_drawn_is_told_with_how_to_keep_it() {
 fn who_offers_the_load_is_told_for_each_treatment() {
     let levels = "factors.generators=[\"none\", \"local:1\"]";
     let set = vec![Override::parse(levels).unwrap()];
-    let prepared = prepare(recipes::source("quickstart").unwrap(), set);
-    let told = dry_run(&prepared, Some(&somewhere(&prepared)));
-    let treatments = prepared.plan.treatments.len();
+    let resolved = prepare(recipes::source("quickstart").unwrap(), set);
+    let told = dry_run(&resolved, Some(&somewhere(&resolved)));
+    let treatments = resolved.plan.treatments.len();
     assert_eq!(told.matches(", generators local:1").count(), treatments / 2, "{told}");
     assert!(!told.contains(", generators none"), "{told}");
 }
@@ -66,10 +66,10 @@ fn who_offers_the_load_is_told_for_each_treatment() {
 fn a_build_to_be_fetched_and_a_lack_of_room_are_told() {
     let mut source = recipes::source("quickstart").unwrap();
     source.text = source.text.replace("[factors]", "[factors]\npostgres.version = [16]");
-    let prepared = prepare(source, Vec::new());
-    let mut here = somewhere(&prepared);
+    let resolved = prepare(source, Vec::new());
+    let mut here = somewhere(&resolved);
     here.storages.get_mut("disk").unwrap().available = Some(Bytes(1_000));
-    let told = dry_run(&prepared, Some(&here));
+    let told = dry_run(&resolved, Some(&here));
     assert!(told.contains("fetch PostgreSQL 16.0 from Maven Central"), "{told}");
     assert!(told.contains("not checked: 2 settings; this build is not here to be asked"), "{told}");
     assert!(told.contains("That is not enough"), "{told}");
@@ -84,10 +84,10 @@ fn a_device_a_raid_and_what_is_set_on_them_are_told_step_by_step() {
         text: text.into(),
         base: "/".into(),
     };
-    let mut prepared = prepare(source, Vec::new());
-    prepared.wipe =
+    let mut resolved = prepare(source, Vec::new());
+    resolved.wipe =
         Wipe { devices: vec!["/dev/disk/by-id/nvme-none".into()], overwrite_signature: true };
-    let told = dry_run(&prepared, Some(&somewhere(&prepared)));
+    let told = dry_run(&resolved, Some(&somewhere(&resolved)));
     insta::assert_snapshot!(told);
 }
 
@@ -98,8 +98,8 @@ fn a_run_that_ends_by_itself_tells_its_looks_and_the_range_of_its_time() {
         "[experiment]\nprecision = \"2%\"\nmargin = \"3%\"\nbudget = \"10m\"\nmax_repeats = 60\n\
                    [factors]\nclients = [1, 8]\n"
             .into();
-    let prepared = prepare(source, Vec::new());
-    let told = dry_run(&prepared, Some(&somewhere(&prepared)));
+    let resolved = prepare(source, Vec::new());
+    let told = dry_run(&resolved, Some(&somewhere(&resolved)));
     for words in [
         "2 treatments x 4 to 60 repeats = 8 to 120 trials",
         "differ significantly, or shown to differ by less than 3%, or known to ±2%; looked at \
@@ -117,8 +117,8 @@ fn a_run_that_ends_by_itself_tells_its_looks_and_the_range_of_its_time() {
 fn a_search_tells_its_steps() {
     let mut source = recipes::source("quickstart").unwrap();
     source.text = "[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\nduration = \"20s\"\n".into();
-    let prepared = prepare(source, Vec::new());
-    let told = dry_run(&prepared, Some(&somewhere(&prepared)));
+    let resolved = prepare(source, Vec::new());
+    let told = dry_run(&resolved, Some(&somewhere(&resolved)));
     let words = "each trial: looks for the highest rate that keeps p99 < 20ms, to 3%: steps of 5s \
                  each, the answer confirmed with \
                  20s measured after 1s warm-up";
@@ -141,8 +141,8 @@ fn what_the_load_does_beyond_its_scripts_is_told() {
         "[load]\nrate = 50\nlatency_limit = \"20ms\"\non_error = \"continue\"\nreconnect = true\n\
                    define = { batch = 2 }\n[factors]\nmax_tries = [1, 0]\n"
             .into();
-    let prepared = prepare(source, Vec::new());
-    let told = dry_run(&prepared, Some(&somewhere(&prepared)));
+    let resolved = prepare(source, Vec::new());
+    let told = dry_run(&resolved, Some(&somewhere(&resolved)));
     let words = ", 50 transactions due each second, latency limit 20ms, tries without end, clients \
                  go on after \
                  errors, a connection for each transaction, :batch = 2";

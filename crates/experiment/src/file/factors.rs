@@ -123,10 +123,10 @@ fn describe(level: &LevelValue) -> String {
 
 /// Returns the name of a key in a file.
 pub(crate) fn key_name(key: &Key) -> &str {
-    if let Key::Setting(name) = key {
-        return name;
+    match key {
+        Key::Setting(name) => name,
+        key => key.into(),
     }
-    Key::NAMES.iter().find(|name| Key::parse(name) == *key).copied().unwrap_or_default()
 }
 
 /// Returns the key of `name`; a near miss of one of pgdyno's own names is taken for a slip,

@@ -118,7 +118,6 @@ fn treatment(
     let given = experiment.postgres.is_external();
     let mut treatment = Treatment {
         levels,
-        storage: String::new(),
         workload: experiment.workload.name.clone(),
         scale: experiment.workload.scale.get(),
         clients: experiment.load.clients.get(),
@@ -126,16 +125,13 @@ fn treatment(
         protocol: experiment.load.protocol,
         options: experiment.load.options.clone(),
         postgres_version: experiment.postgres.version,
-        postgres_bindir: None,
-        server: None,
-        generators: None,
         settings: experiment
             .postgres
             .settings
             .iter()
             .map(|(name, value)| (name.clone(), value.to_string()))
             .collect(),
-        device: DeviceSettings::default(),
+        ..Treatment::default()
     };
     let mut names_storage = false;
     for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {

@@ -130,7 +130,7 @@ impl Member {
         GeneratorMeasurement {
             name: self.name.clone(),
             clients: self.clients,
-            threads: self.description.share().len() as u32,
+            threads: self.description.share.len() as u32,
             transactions: self.transactions,
             failed: self.failed,
             latency_us_mean: self.sums.mean_us(),

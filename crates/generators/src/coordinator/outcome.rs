@@ -55,7 +55,7 @@ impl Coordinator {
 
 /// The event loop, of all, that first ended with an aborted client.
 fn aborted_thread(member: &Member) -> Option<u32> {
-    Some(member.description.share().start + member.done.as_ref()?.aborted_thread?)
+    Some(member.description.share.start + member.done.as_ref()?.aborted_thread?)
 }
 
 /// Leaves out what depends on the order of addition: the sum of reconnections' fractions of

@@ -180,9 +180,6 @@ impl TallyCounts {
     }
 
     /// Returns the counts; moments are times since the load's start.
-    ///
-    /// # Errors
-    /// [`CountsError`].
     pub fn read(&self) -> Result<Tally, CountsError> {
         Ok(Tally {
             scripts: read_all(&self.scripts, ScriptCounts::read)?,
@@ -230,9 +227,6 @@ impl IntervalCounts {
     }
 
     /// Returns the interval; moments are times since the load's start.
-    ///
-    /// # Errors
-    /// [`CountsError`].
     pub fn read(&self) -> Result<Interval, CountsError> {
         Ok(Interval {
             phase: self.phase,

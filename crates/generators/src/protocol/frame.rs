@@ -40,9 +40,6 @@ pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 }
 
 /// Reads the next message; none where the other end closed in order.
-///
-/// # Errors
-/// [`FrameError`].
 pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> Result<Option<T>, FrameError> {
     let mut header = [0; 4];
     let begun = loop {

@@ -81,14 +81,15 @@ pub struct LoadDescription {
     options: LoadOptions,
     /// Bits of the rate: exact, where JSON's numbers may be off in the last digit.
     rate: Option<u64>,
-    logs_clients: bool,
+    /// Whether the worker reports messages of clients.
+    pub logs_clients: bool,
     logs_failures: bool,
     logs_steps: bool,
     draws_as_pgbench: bool,
     ends_with_last_transaction: bool,
     reactor: String,
     /// Event loops that the worker runs.
-    share: Range<u32>,
+    pub share: Range<u32>,
 }
 
 impl LoadDescription {
@@ -123,20 +124,7 @@ impl LoadDescription {
         }
     }
 
-    /// Event loops that the worker runs.
-    pub fn share(&self) -> Range<u32> {
-        self.share.clone()
-    }
-
-    /// Whether the worker reports clients' messages.
-    pub fn logs_clients(&self) -> bool {
-        self.logs_clients
-    }
-
     /// Returns the whole load.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn read(&self) -> Result<LoadSpec, LoadError> {
         let script = |script: &ScriptText| {
             let source = ScriptSource { text: script.text.as_str().into(), is_old: script.is_old };

@@ -142,7 +142,6 @@ pub struct Done {
 /// Kind of a client's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "ClientLogKind")]
-#[allow(missing_docs)]
 enum LogKindData {
     Error,
     News,

@@ -17,8 +17,6 @@ mod coordinator;
 mod error;
 pub mod member;
 
-use std::path::PathBuf;
-
 pub use coordinator::{HostResult, run_on_hosts};
 pub use error::HostError;
 use pgdyno_experiment::ResolvedExperiment;
@@ -40,14 +38,9 @@ pub const STORED: &str = "stored";
 pub struct Assignment {
     /// Names the folder of the run on the host: equal assignments have equal keys.
     key: String,
-    /// The experiment's name.
-    name: String,
-    /// The experiment file's name in errors.
-    shown: String,
-    /// The experiment's text.
-    text: String,
-    /// The folder that relative paths in the experiment start from.
-    base: PathBuf,
+    /// The experiment.
+    #[serde(flatten)]
+    source: Source,
     /// Keys that are set, as given to `--set`.
     overrides: Vec<String>,
     /// Devices that may be erased.
@@ -99,15 +92,12 @@ impl Assignment {
     pub fn new(host: &str, source: &Source, overrides: &[Override], wipe: &Wipe) -> Self {
         let mut assignment = Self {
             key: String::new(),
-            name: source.name.clone(),
-            shown: source.shown.clone(),
-            text: source.text.clone(),
-            base: source.base.clone(),
+            source: source.clone(),
             overrides: overrides.iter().map(|value| value.given.clone()).collect(),
             wipe: wipe.clone(),
         };
         let mut hash = Sha256::new();
-        let parts = [host, &assignment.name, &assignment.text];
+        let parts = [host, &source.name, &source.text];
         for part in parts.into_iter().chain(assignment.overrides.iter().map(String::as_str)) {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -118,15 +108,9 @@ impl Assignment {
 
     /// Returns the experiment, ready to run.
     fn resolve(&self) -> Result<ResolvedExperiment, pgdyno_provision::BenchError> {
-        let source = Source {
-            name: self.name.clone(),
-            shown: self.shown.clone(),
-            text: self.text.clone(),
-            base: self.base.clone(),
-        };
         let overrides = self.overrides.iter().map(|given| Override::parse(given));
-        let resolved =
-            ResolvedExperiment::new(source, overrides.collect::<Result<_, _>>()?, &ThisHost)?;
+        let overrides = overrides.collect::<Result<_, _>>()?;
+        let resolved = ResolvedExperiment::new(self.source.clone(), overrides, &ThisHost)?;
         Ok(resolved.with_wipe(self.wipe.clone(), &ThisHost)?)
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 
 /// Why a run cannot be watched or asked to stop.
 #[derive(Debug, thiserror::Error)]
@@ -71,9 +71,5 @@ impl Advice for LiveError {
             }
             Self::Io { .. } => return None,
         })
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }

@@ -241,7 +241,6 @@ pub struct Control {
     /// Name of the planted failure.
     pub name: String,
     /// Fault whose failures the control shows to be seen; none if it stands for the whole session.
-    #[serde(default)]
     pub fault: Option<Fault>,
     /// Whether the instrument saw the planted failure.
     pub seen: bool,

@@ -62,7 +62,6 @@ pub struct Round {
     pub notes: Vec<String>,
     /// Lines of the ledger, for people: lost transactions among their neighbours, or the last ones
     /// before the fault. None if the fault was not tried, and in records of earlier versions.
-    #[serde(default)]
     pub ledger: Option<String>,
     /// Lines of the server's log that bear on it.
     pub log: String,

@@ -21,7 +21,6 @@ pub struct RoundPower {
     pub disk_flushes: bool,
     /// Share of the disk's cache that the cut took (0 to 1); the rest had reached the medium. It is
     /// the probability with which a write is lost whose flush was skipped. None: all of the cache.
-    #[serde(default)]
     pub cache_lost: Option<f64>,
 }
 

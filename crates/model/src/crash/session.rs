@@ -44,7 +44,6 @@ pub struct CrashOptions {
     #[serde(default)]
     pub states: States,
     /// Time limit for judging states, where all are judged; none: no limit.
-    #[serde(default)]
     pub budget: Option<Span>,
     /// States judged at the same time (count), each on a disk of its own.
     #[serde(default = "one")]
@@ -108,7 +107,6 @@ pub struct CrashOutcome {
     pub faults: Vec<FaultOutcome>,
     /// All states of a recorded stretch; none where moments were drawn, and in records of earlier
     /// versions.
-    #[serde(default)]
     pub states: Option<StatesOutcome>,
     /// The positive controls.
     pub controls: Vec<Control>,

@@ -93,7 +93,6 @@ pub struct RecordedStretch {
     pub early: Option<u64>,
     /// Acknowledged transactions for which the write of the commit record is known (count). None
     /// where commits are asynchronous, and in records of earlier versions.
-    #[serde(default)]
     pub by_record: Option<u64>,
     /// The first of the early ones.
     #[serde(default)]
@@ -163,7 +162,6 @@ pub struct FailedState {
     /// Lines of the server's log that bear on it.
     pub log: String,
     /// Why the state failed. Between flushes only the first state of each verdict has a cause.
-    #[serde(default)]
     pub cause: Option<FailureCause>,
 }
 
@@ -184,7 +182,6 @@ pub enum FailureCause {
         first: Vec<MissingWrite>,
         /// Flush that would have made these writes durable in time; none where no acknowledged
         /// transaction is missing, and in records of earlier versions.
-        #[serde(default)]
         flush: Option<MissingFlush>,
     },
 }
@@ -250,11 +247,9 @@ pub struct StatesOutcome {
     /// Median time to show, mount, recover and judge a state (milliseconds). None without a state.
     pub state_ms: Option<f64>,
     /// Phases of `state_ms`. None without a state, and in records of earlier versions.
-    #[serde(default)]
     pub phases: Option<StatePhases>,
     /// Time that all states took together, side by side where `jobs` says so (milliseconds). None
     /// without a state, and in records of earlier versions.
-    #[serde(default)]
     pub judging_ms: Option<f64>,
     /// The first states that failed.
     pub failures: Vec<FailedState>,

@@ -12,10 +12,10 @@ use crate::units::Bytes;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFacts {
     /// Name on the network, from uname.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Digest of `/etc/machine-id`, which tells machines apart. None where the file does not exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Distribution and version, from `/etc/os-release`.
     pub os: String,

@@ -88,6 +88,6 @@ pub struct Owner {
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
     /// The machine, as in [`HostFacts::id`]; none from an earlier version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }

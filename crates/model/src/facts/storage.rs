@@ -41,11 +41,9 @@ pub struct StorageFacts {
     /// Room that an unprivileged user may still fill.
     pub available: Bytes,
     /// The filesystem's block size (bytes), from statvfs.
-    #[serde(default)]
     pub block_bytes: Option<u64>,
     /// Whether new files in the directory are written in place on a copy-on-write filesystem
     /// (`chattr +C`).
-    #[serde(default)]
     pub no_copy_on_write: Option<bool>,
     /// Further attributes that new files in the directory inherit: those of chattr(1) (`+S`), and
     /// btrfs's properties (`compression=zstd`).
@@ -66,13 +64,10 @@ pub struct StorageFacts {
     pub beneath: Vec<FilesystemBeneath>,
     /// Stack that the experiment asked for; none in records from before pgdyno knew stacks, and
     /// where no experiment asks.
-    #[serde(default)]
     pub asked: Option<Storage>,
     /// Stack that was made, as read once it stood.
-    #[serde(default)]
     pub obtained: Option<StackFacts>,
     /// Why the storage could not be made; nothing else is known of it then.
-    #[serde(default)]
     pub failure: Option<String>,
     /// Whether it failed because this machine lacks something (kernel, program, root): its trials
     /// are left out instead of failed.

@@ -4,7 +4,7 @@
 use pgdyno_model::telemetry::Kind;
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, SLOW, column, fixed_columns};
+use super::probe::{ProbeError, ProbeResult, SLOW, column, fixed_columns};
 
 const NAME: &str = "pg_buffercache";
 
@@ -18,7 +18,7 @@ const HAS_SUMMARY: &str = "SELECT count(*) > 0 FROM pg_catalog.pg_depend AS d \
     AND p.proname = 'pg_buffercache_summary' AND p.pronargs = 0";
 
 /// Returns none if the experiment does not want it.
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
     if !context.wanted.buffercache {
         return Ok(None);
     }
@@ -49,7 +49,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     .into_iter()
     .map(|(name, unit)| column(name, unit, Kind::Gauge))
     .collect();
-    Ok(fixed_columns(NAME, SLOW, columns, move || {
+    Ok(fixed_columns(SLOW, columns, move || {
         let rows = session.rows(&mut query, &[])?;
         let row = rows.first().ok_or(ProbeError::NoRow(NAME))?;
         Ok((0..row.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)

@@ -12,7 +12,7 @@ use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
-use super::probe::{Probe, ProbeError, float, read};
+use super::probe::{Probe, ProbeError, ProbeResult, float, read};
 
 struct Cgroup {
     hierarchies: Vec<Hierarchy>,
@@ -109,7 +109,7 @@ const V1: &[Source] = &[
     counter("io_bytes", "bytes", "blkio.throttle.io_service_bytes", Some("Total"), Over::Own),
 ];
 
-pub(super) fn make(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(data: Option<&Path>) -> ProbeResult {
     let process = match data {
         Some(data) => postmaster(data).unwrap_or_else(|| "self".to_owned()),
         None => return Err(ProbeError::UnknownData),
@@ -162,10 +162,6 @@ fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
 }
 
 impl Probe for Cgroup {
-    fn name(&self) -> &'static str {
-        "cgroup"
-    }
-
     fn columns(&self) -> &[Column] {
         self.columns.all()
     }

@@ -22,27 +22,22 @@ pub(super) struct Row<'a> {
 
 /// A probe whose columns appear with their first value.
 struct GrowingColumns<F> {
-    name: &'static str,
     columns: Columns,
     read: F,
 }
 
-/// Creates the probe `name`. `read` sets the values of a sample; those that it does not set are 0.
-pub(super) fn growing_columns<F>(name: &'static str, read: F) -> Option<Box<dyn Probe>>
+/// Creates a probe. `read` sets the values of a sample; those that it does not set are 0.
+pub(super) fn growing_columns<F>(read: F) -> Option<Box<dyn Probe>>
 where
     F: FnMut(&mut Row<'_>) -> Result<(), ProbeError> + Send + 'static,
 {
-    Some(Box::new(GrowingColumns { name, columns: Columns::default(), read }))
+    Some(Box::new(GrowingColumns { columns: Columns::default(), read }))
 }
 
 impl<F> Probe for GrowingColumns<F>
 where
     F: FnMut(&mut Row<'_>) -> Result<(), ProbeError> + Send,
 {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn columns(&self) -> &[Column] {
         self.columns.all()
     }

@@ -7,7 +7,7 @@ use pgdyno_model::experiment::Telemetry;
 use pgdyno_model::target::Target;
 
 use super::cost::ObserverCost;
-use super::probe::{Probe, ProbeError};
+use super::probe::{ProbeError, ProbeResult};
 use super::session::TelemetrySession;
 
 /// The server under observation.
@@ -74,8 +74,8 @@ impl TelemetryContext {
 
 /// Function that creates a probe of the host from `PGDATA`, or another directory on its device, if
 /// that is on this host. Returns none where this kernel has no such source.
-pub(super) type MakeHostProbe = fn(Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError>;
+pub(super) type MakeHostProbe = fn(Option<&Path>) -> ProbeResult;
 
 /// Function that creates a probe of the server. Returns none where this kernel or server version
 /// has no such source.
-pub(super) type MakeProbe = fn(&TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError>;
+pub(super) type MakeProbe = fn(&TelemetryContext) -> ProbeResult;

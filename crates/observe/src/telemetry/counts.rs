@@ -7,17 +7,13 @@ use pgdyno_model::telemetry::Kind;
 
 use super::columns::growing_columns;
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, float};
+use super::probe::{ProbeResult, float};
 use super::session::TelemetrySession;
 
-/// Creates the probe `name` with the query `query`.
-fn make(
-    name: &'static str,
-    session: TelemetrySession,
-    query: &str,
-) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+/// Creates a probe with the query `query`.
+fn make(session: TelemetrySession, query: &str) -> ProbeResult {
     let mut query = session.prepare(query)?;
-    Ok(growing_columns(name, move |row| {
+    Ok(growing_columns(move |row| {
         for found in session.rows(&mut query, &[])? {
             let count = u64::try_from(found.try_get::<_, i64>(1)?).unwrap_or(0);
             row.set(found.try_get(0)?, "count", Kind::Gauge, float(count));
@@ -27,12 +23,12 @@ fn make(
 }
 
 /// Creates the probe of heavyweight locks by mode, held and waited for, without pgdyno's own.
-pub(super) fn locks(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn locks(context: &TelemetryContext) -> ProbeResult {
     let query = "SELECT CASE WHEN granted THEN mode || '.held' \
                  ELSE mode || '.waiting.' || locktype END, count(*) \
                  FROM pg_catalog.pg_lock_status() AS l \
                  WHERE pid IS DISTINCT FROM pg_catalog.pg_backend_pid() GROUP BY 1";
-    make("pg_locks", context.session()?.clone(), query)
+    make(context.session()?.clone(), query)
 }
 
 /// The last part of each view's name, and its most telling column.
@@ -48,7 +44,7 @@ const VIEWS: &[(&str, &str)] = &[
 /// Creates the probe of long commands in progress and their phases, from the server's views
 /// `pg_stat_progress_…`. Returns none before PostgreSQL 9.6, which introduced the first of these
 /// views.
-pub(super) fn progress(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn progress(context: &TelemetryContext) -> ProbeResult {
     let session = context.session()?.clone();
     let mut parts = Vec::new();
     for (command, phase) in VIEWS {
@@ -62,5 +58,5 @@ pub(super) fn progress(context: &TelemetryContext) -> Result<Option<Box<dyn Prob
     if parts.is_empty() {
         return Ok(None);
     }
-    make("pg_stat_progress", session, &parts.join(" UNION ALL "))
+    make(session, &parts.join(" UNION ALL "))
 }

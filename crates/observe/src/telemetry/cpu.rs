@@ -6,19 +6,19 @@ use pgdyno_model::telemetry::Kind;
 use procfs::{CpuTime, CurrentSI, KernelStats};
 
 use super::columns::growing_columns;
-use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float};
+use super::probe::{EACH_SAMPLE, ProbeError, ProbeResult, column, fixed_columns, float};
 
 /// The modes. User time includes guest time, as in `/proc/stat`.
 const MODES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
-pub(super) fn all(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn all(_: Option<&Path>) -> ProbeResult {
     let columns = MODES.iter().map(|m| column(*m, "s", Kind::Counter)).collect();
-    Ok(fixed_columns("cpu", EACH_SAMPLE, columns, || Ok(seconds(&stat()?.total).to_vec())))
+    Ok(fixed_columns(EACH_SAMPLE, columns, || Ok(seconds(&stat()?.total).to_vec())))
 }
 
 /// Creates the probe of cores. Modes in which a core never was have no column.
-pub(super) fn cores(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    Ok(growing_columns("cpu_cores", |row| {
+pub(super) fn cores(_: Option<&Path>) -> ProbeResult {
+    Ok(growing_columns(|row| {
         for (core, times) in stat()?.cpu_time.iter().enumerate() {
             for (mode, seconds) in MODES.iter().zip(seconds(times)) {
                 row.set(&format!("cpu{core}.{mode}"), "s", Kind::Counter, seconds.unwrap_or(0.0));

@@ -7,7 +7,7 @@ use pgdyno_facts::layers::Layers;
 use pgdyno_model::telemetry::{Column, Kind};
 use procfs::DiskStat;
 
-use super::probe::{Probe, ProbeError, column, float};
+use super::probe::{Probe, ProbeError, ProbeResult, column, float};
 
 /// The fields after the device's name, in the order of the kernel's `Documentation/block/stat.rst`.
 /// Sectors have 512 bytes on every device.
@@ -40,7 +40,7 @@ struct Diskstats {
     gone: Vec<String>,
 }
 
-pub(super) fn make(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(data: Option<&Path>) -> ProbeResult {
     let data = data.ok_or(ProbeError::UnknownData)?;
     let mut layers = Layers::default();
     layers.add_path(data);
@@ -83,10 +83,6 @@ fn elsewhere(data: &Path) -> Result<Vec<PathBuf>, ProbeError> {
 }
 
 impl Probe for Diskstats {
-    fn name(&self) -> &'static str {
-        "diskstats"
-    }
-
     fn columns(&self) -> &[Column] {
         &self.columns
     }

@@ -6,20 +6,18 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_model::telemetry::Kind;
 
-use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns};
+use super::probe::{EACH_SAMPLE, ProbeError, ProbeResult, column, fixed_columns};
 
 const HWMON: &str = "/sys/class/hwmon";
 
-pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> ProbeResult {
     let sensors = sensors(Path::new(HWMON));
     if sensors.is_empty() {
         return Err(ProbeError::NotVisible { what: "temperature sensor", place: HWMON });
     }
     let (columns, files): (_, Vec<PathBuf>) =
         sensors.into_iter().map(|(name, file)| (column(name, "°C", Kind::Gauge), file)).unzip();
-    Ok(fixed_columns("hwmon", EACH_SAMPLE, columns, move || {
-        Ok(files.iter().map(|f| celsius(f)).collect())
-    }))
+    Ok(fixed_columns(EACH_SAMPLE, columns, move || Ok(files.iter().map(|f| celsius(f)).collect())))
 }
 
 /// Returns all temperatures below `root`, by name of the chip, number and label.

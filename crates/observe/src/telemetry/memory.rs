@@ -5,7 +5,7 @@ use std::path::Path;
 use pgdyno_facts::kilobytes;
 use pgdyno_model::telemetry::Kind;
 
-use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
+use super::probe::{EACH_SAMPLE, ProbeResult, column, fixed_columns, float, read};
 
 const FIELDS: &[&str] = &[
     "Dirty",
@@ -19,9 +19,9 @@ const FIELDS: &[&str] = &[
     "SwapFree",
 ];
 
-pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> ProbeResult {
     let columns = FIELDS.iter().map(|f| column(*f, "bytes", Kind::Gauge)).collect();
-    Ok(fixed_columns("memory", EACH_SAMPLE, columns, || {
+    Ok(fixed_columns(EACH_SAMPLE, columns, || {
         let text = read("/proc/meminfo")?;
         Ok(FIELDS.iter().map(|f| kilobytes(&text, f).map(float)).collect())
     }))

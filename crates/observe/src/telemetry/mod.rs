@@ -37,7 +37,8 @@ use std::path::Path;
 use context::{MakeHostProbe, MakeProbe};
 pub use context::{MonitoredServer, TelemetryContext};
 use pgdyno_model::telemetry::Column;
-pub use probe::{Probe, ProbeError};
+use probe::ProbeResult;
+pub use probe::{NamedProbe, Probe, ProbeError};
 pub use sampler::Sampler;
 pub use wait_events::Wait;
 
@@ -60,7 +61,7 @@ const HOST_PROBES: &[(&str, MakeHostProbe)] = &[
 /// Probes of the server, in the order of reports.
 const SERVER_PROBES: &[(&str, MakeProbe)] = &[
     ("processes", processes::make),
-    ("wait_events", wait_events::make),
+    (wait_events::NAME, wait_events::make),
     ("pg_stat_wal", pg_stat::wal),
     ("pg_stat_database", pg_stat::database),
     ("pg_stat_bgwriter", pg_stat::bgwriter),
@@ -78,44 +79,36 @@ const SERVER_PROBES: &[(&str, MakeProbe)] = &[
 
 /// Creates all probes of `context`. A probe that cannot work here is in the list too, and its table
 /// says why.
-pub fn probes(context: &TelemetryContext) -> Vec<Box<dyn Probe>> {
+pub fn probes(context: &TelemetryContext) -> Vec<NamedProbe> {
     host_probes(context.server.data.as_deref()).into_iter().chain(server_probes(context)).collect()
 }
 
 /// Creates the probes of this host, which need no session with the server; `data` is `PGDATA`, or
 /// another directory on its device. As [`probes`].
-pub fn host_probes(data: Option<&Path>) -> Vec<Box<dyn Probe>> {
+pub fn host_probes(data: Option<&Path>) -> Vec<NamedProbe> {
     HOST_PROBES.iter().filter_map(|(name, make)| probe_or_nothing(name, make(data))).collect()
 }
 
 /// Creates the probes of the server. As [`probes`].
-pub fn server_probes(context: &TelemetryContext) -> Vec<Box<dyn Probe>> {
+pub fn server_probes(context: &TelemetryContext) -> Vec<NamedProbe> {
     SERVER_PROBES.iter().filter_map(|(name, make)| probe_or_nothing(name, make(context))).collect()
 }
 
-fn probe_or_nothing(
-    name: &'static str,
-    probe: Result<Option<Box<dyn Probe>>, ProbeError>,
-) -> Option<Box<dyn Probe>> {
-    probe.unwrap_or_else(|why| Some(Box::new(Unavailable { name, why })))
+/// Returns the probe `name`; if it cannot be made, one that tells why.
+fn probe_or_nothing(name: &'static str, probe: ProbeResult) -> Option<NamedProbe> {
+    let probe = probe.unwrap_or_else(|why| Some(Box::new(Unavailable(why))));
+    probe.map(|probe| (name, probe))
 }
 
-/// A probe that cannot work here.
-struct Unavailable {
-    name: &'static str,
-    why: ProbeError,
-}
+/// A probe that could not be made.
+struct Unavailable(ProbeError);
 
 impl Probe for Unavailable {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn columns(&self) -> &[Column] {
         &[]
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        Err(self.why.clone())
+        Err(self.0.clone())
     }
 }

@@ -7,11 +7,11 @@ use pgdyno_model::telemetry::Kind;
 use procfs::net::{DeviceStatus, dev_status};
 
 use super::columns::growing_columns;
-use super::probe::{Probe, ProbeError, float};
+use super::probe::{ProbeError, ProbeResult, float};
 
 /// Creates the probe. Interfaces without traffic have no columns.
-pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    Ok(growing_columns("network", |row| {
+pub(super) fn make(_: Option<&Path>) -> ProbeResult {
+    Ok(growing_columns(|row| {
         let mut interfaces: Vec<DeviceStatus> =
             dev_status().map_err(ProbeError::procfs("/proc/net/dev"))?.into_values().collect();
         interfaces.sort_by(|a, b| a.name.cmp(&b.name));

@@ -7,7 +7,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
 use super::cost::{ObserverCost, process_cpu, thread_cpu};
-use super::probe::{Probe, ProbeError, column, float};
+use super::probe::{Probe, ProbeError, ProbeResult, column, float};
 
 struct Observer {
     cost: Arc<ObserverCost>,
@@ -17,7 +17,7 @@ struct Observer {
     missing: Option<String>,
 }
 
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
     let columns = ["sampler_cpu", "backends_cpu", "generator_cpu"]
         .into_iter()
         .map(|n| column(n, "s", Kind::Counter))
@@ -27,10 +27,6 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
 }
 
 impl Probe for Observer {
-    fn name(&self) -> &'static str {
-        "observer"
-    }
-
     fn columns(&self) -> &[Column] {
         &self.columns
     }

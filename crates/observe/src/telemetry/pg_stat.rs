@@ -6,28 +6,26 @@ use std::time::Duration;
 use pgdyno_model::telemetry::{Kind, STATS_RESET};
 
 use super::context::TelemetryContext;
-use super::probe::{EACH_SAMPLE, Probe, ProbeError, SLOW, column, fixed_columns};
+use super::probe::{EACH_SAMPLE, ProbeError, ProbeResult, SLOW, column, fixed_columns};
 
-pub(super) fn wal(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn wal(context: &TelemetryContext) -> ProbeResult {
     view(context, "pg_stat_wal", false, EACH_SAMPLE)
 }
 
-pub(super) fn database(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn database(context: &TelemetryContext) -> ProbeResult {
     view(context, "pg_stat_database", true, EACH_SAMPLE)
 }
 
-pub(super) fn bgwriter(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn bgwriter(context: &TelemetryContext) -> ProbeResult {
     view(context, "pg_stat_bgwriter", false, EACH_SAMPLE)
 }
 
 /// Creates the probe from PostgreSQL 17 on. Before, `pg_stat_bgwriter` has its counters.
-pub(super) fn checkpointer(
-    context: &TelemetryContext,
-) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn checkpointer(context: &TelemetryContext) -> ProbeResult {
     view(context, "pg_stat_checkpointer", false, EACH_SAMPLE)
 }
 
-pub(super) fn archiver(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn archiver(context: &TelemetryContext) -> ProbeResult {
     view(context, "pg_stat_archiver", false, SLOW)
 }
 
@@ -39,7 +37,7 @@ fn view(
     name: &'static str,
     of_database: bool,
     interval: Duration,
-) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+) -> ProbeResult {
     let session = context.session()?.clone();
     let rows = session.rows_once(
         "SELECT attname::text FROM pg_catalog.pg_attribute \
@@ -73,7 +71,7 @@ fn view(
         })
         .collect();
     let database = of_database.then(|| context.server.loaded.database.clone());
-    Ok(fixed_columns(name, interval, columns, move || {
+    Ok(fixed_columns(interval, columns, move || {
         let rows = match &database {
             Some(database) => session.rows(&mut query, &[database]),
             None => session.rows(&mut query, &[]),

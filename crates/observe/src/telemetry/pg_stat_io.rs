@@ -6,10 +6,10 @@ use pgdyno_model::telemetry::{Kind, STATS_RESET};
 use super::columns::growing_columns;
 use super::context::TelemetryContext;
 use super::pg_stat::unit;
-use super::probe::{Probe, ProbeError};
+use super::probe::ProbeResult;
 
 /// Returns none before PostgreSQL 16.
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
     let session = context.session()?.clone();
     // op_bytes (16 and 17) is a block's size and not a counter.
     let rows = session.rows_once(
@@ -30,7 +30,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
          extract(epoch FROM stats_reset)::float8, {values} \
          FROM pg_catalog.pg_stat_io WHERE greatest({values}) > 0"
     ))?;
-    Ok(growing_columns("pg_stat_io", move |row| {
+    Ok(growing_columns(move |row| {
         for found in session.rows(&mut query, &[])? {
             let which: String = found.try_get(0)?;
             let reset = found.try_get::<_, Option<f64>>(1)?.unwrap_or(0.0);

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use pgdyno_model::telemetry::Kind;
 
-use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
+use super::probe::{EACH_SAMPLE, ProbeError, ProbeResult, column, fixed_columns, float, read};
 
 const RESOURCES: &[&str] = &["cpu", "io", "memory", "irq"];
 
-pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> ProbeResult {
     // Each file and its lines: `irq` has no `some`, and an old kernel's `cpu` has no `full`.
     let mut sources: Vec<(String, Vec<&str>)> = Vec::new();
     let mut columns = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeErro
     }
     match why {
         Some(why) if sources.is_empty() => Err(ProbeError::NoPressure(Box::new(why))),
-        _ => Ok(fixed_columns("pressure", EACH_SAMPLE, columns, move || {
+        _ => Ok(fixed_columns(EACH_SAMPLE, columns, move || {
             let mut values = Vec::new();
             for (path, lines) in &sources {
                 let text = read(path)?;

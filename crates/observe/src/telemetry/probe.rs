@@ -13,9 +13,6 @@ use procfs::ProcError;
 
 /// A source of samples.
 pub trait Probe: Send {
-    /// Returns the probe's name, which is the name of its source.
-    fn name(&self) -> &'static str;
-
     /// Returns name, unit and kind of each value of a sample. Sampling may append columns; their
     /// values were 0 until then.
     fn columns(&self) -> &[Column];
@@ -38,6 +35,12 @@ pub trait Probe: Send {
         None
     }
 }
+
+/// A probe and its name.
+pub type NamedProbe = (&'static str, Box<dyn Probe>);
+
+/// A probe as it is made: none where this kernel or server version has no such source.
+pub(super) type ProbeResult = Result<Option<Box<dyn Probe>>, ProbeError>;
 
 /// A probe has no sample. The message is stored with the trial, and includes the cause.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -136,16 +139,14 @@ impl From<ControlError> for ProbeError {
 
 /// A probe with columns that are known from the start, and a function that reads all values.
 struct FixedColumns<F> {
-    name: &'static str,
     interval: Duration,
     columns: Vec<Column>,
     read: F,
 }
 
-/// Creates the probe `name` with `columns`, read at most every `interval`. `read` returns the
+/// Creates a probe with `columns`, read at most every `interval`. `read` returns the
 /// values of a sample.
 pub(super) fn fixed_columns<F>(
-    name: &'static str,
     interval: Duration,
     columns: Vec<Column>,
     read: F,
@@ -153,14 +154,10 @@ pub(super) fn fixed_columns<F>(
 where
     F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send + 'static,
 {
-    Some(Box::new(FixedColumns { name, interval, columns, read }))
+    Some(Box::new(FixedColumns { interval, columns, read }))
 }
 
 impl<F: FnMut() -> Result<Vec<Option<f64>>, ProbeError> + Send> Probe for FixedColumns<F> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn columns(&self) -> &[Column] {
         &self.columns
     }

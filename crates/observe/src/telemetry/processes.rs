@@ -14,7 +14,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 use rustix::io::Errno;
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, float, read};
+use super::probe::{Probe, ProbeError, ProbeResult, column, float, read};
 use super::session::{Query, TelemetrySession};
 
 /// Reading a rollup walks the page tables of a process, under a lock that its page faults need.
@@ -41,7 +41,7 @@ struct Processes {
     cpu: CpuTotals,
 }
 
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
     let data = context.server.data.clone().ok_or(ProbeError::UnknownData)?;
     let data = data.canonicalize().unwrap_or(data);
     let session = context.session()?.clone();
@@ -67,10 +67,6 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
 }
 
 impl Probe for Processes {
-    fn name(&self) -> &'static str {
-        "processes"
-    }
-
     fn columns(&self) -> &[Column] {
         &self.columns
     }

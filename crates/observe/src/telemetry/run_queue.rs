@@ -5,9 +5,9 @@ use std::path::Path;
 use pgdyno_model::telemetry::Kind;
 use procfs::{Current, CurrentSI, KernelStats, LoadAverage};
 
-use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float};
+use super::probe::{EACH_SAMPLE, ProbeError, ProbeResult, column, fixed_columns, float};
 
-pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> ProbeResult {
     let columns = vec![
         column("procs_running", "count", Kind::Gauge),
         column("procs_blocked", "count", Kind::Gauge),
@@ -15,7 +15,7 @@ pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeErro
         column("processes", "count", Kind::Counter),
         column("loadavg1", "count", Kind::Gauge),
     ];
-    Ok(fixed_columns("run_queue", EACH_SAMPLE, columns, || {
+    Ok(fixed_columns(EACH_SAMPLE, columns, || {
         let stat = KernelStats::current().map_err(ProbeError::procfs("/proc/stat"))?;
         let load = LoadAverage::current().map_err(ProbeError::procfs("/proc/loadavg"))?;
         Ok(vec![

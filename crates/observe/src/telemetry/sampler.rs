@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_model::telemetry::{Sample, Table};
 
-use super::probe::{Probe, ProbeError};
+use super::probe::{NamedProbe, Probe, ProbeError};
 use super::wait_events::{self, Wait};
 
 /// Samples until [`Sampler::finish`] or a drop.
@@ -21,6 +21,7 @@ pub struct Sampler {
 
 /// The samples of one probe.
 struct Taken {
+    name: &'static str,
     probe: Box<dyn Probe>,
     samples: Vec<(Instant, Vec<Option<f64>>)>,
     failed: Option<ProbeError>,
@@ -40,7 +41,7 @@ struct Gap {
 impl Sampler {
     /// Starts to sample, at once and then every `interval`. A probe that fails is not read again,
     /// unless its server went away: that may come back.
-    pub fn start(probes: Vec<Box<dyn Probe>>, interval: Duration) -> Self {
+    pub fn start(probes: Vec<NamedProbe>, interval: Duration) -> Self {
         let (end, ended) = channel();
         // At least 10 ms, so that a zero does not keep a CPU busy.
         let interval = interval.max(Duration::from_millis(10));
@@ -90,7 +91,7 @@ impl Drop for Sampler {
 }
 
 fn watch(
-    probes: Vec<Box<dyn Probe>>,
+    probes: Vec<NamedProbe>,
     interval: Duration,
     ended: &Receiver<()>,
     waits: &Mutex<Vec<Wait>>,
@@ -98,7 +99,10 @@ fn watch(
     let mut due = Instant::now();
     let mut all: Vec<Taken> = probes
         .into_iter()
-        .map(|probe| Taken { probe, samples: Vec::new(), failed: None, gaps: Vec::new(), due })
+        .map(|(name, probe)| {
+            let (samples, gaps) = (Vec::new(), Vec::new());
+            Taken { name, probe, samples, failed: None, gaps, due }
+        })
         .collect();
     loop {
         let now = Instant::now();
@@ -153,7 +157,7 @@ impl Taken {
     /// Returns the waits between the last two samples; none for another probe, and before them.
     fn waits(&self) -> Option<Vec<Wait>> {
         let [.., (_, earlier), (_, later)] = self.samples.as_slice() else { return None };
-        (self.probe.name() == wait_events::NAME)
+        (self.name == wait_events::NAME)
             .then(|| wait_events::mean_waits(self.probe.columns(), earlier, later))
     }
 
@@ -179,7 +183,7 @@ impl Taken {
         });
         let unavailable =
             self.failed.map(|e| e.to_string()).or(gaps).or_else(|| self.probe.missing_data());
-        Table { probe: self.probe.name().to_owned(), columns, samples, unavailable }
+        Table { probe: self.name.to_owned(), columns, samples, unavailable }
     }
 }
 
@@ -215,9 +219,6 @@ mod tests {
     }
 
     impl Probe for Counting {
-        fn name(&self) -> &'static str {
-            "counting"
-        }
         fn columns(&self) -> &[Column] {
             &self.columns
         }
@@ -232,10 +233,10 @@ mod tests {
         }
     }
 
-    fn counting(fails_at: f64) -> (Box<dyn Probe>, Receiver<()>) {
+    fn counting(fails_at: f64) -> (NamedProbe, Receiver<()>) {
         let (sampled, received) = channel();
         let columns = vec![column("n", "count", Kind::Counter)];
-        (Box::new(Counting { columns, n: 0.0, fails_at, sampled }), received)
+        (("counting", Box::new(Counting { columns, n: 0.0, fails_at, sampled })), received)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, SLOW, parts_text};
+use super::probe::{Probe, ProbeError, ProbeResult, SLOW, parts_text};
 use super::session::{Query, TelemetrySession};
 
 /// The largest relations at the trial's start. All others count in the database's size only.
@@ -32,7 +32,7 @@ struct Sizes {
     missing: Option<String>,
 }
 
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
     let control = context.session()?.clone();
     let loaded = context.own_session(&context.server.loaded).and_then(|session| {
         let rows = session.rows_once(LARGEST, &[])?;
@@ -82,10 +82,6 @@ fn named(rows: Vec<tokio_postgres::Row>) -> Result<Named, ProbeError> {
 }
 
 impl Probe for Sizes {
-    fn name(&self) -> &'static str {
-        "sizes"
-    }
-
     fn columns(&self) -> &[Column] {
         self.columns.all()
     }

@@ -8,7 +8,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::pg_stat::unit;
-use super::probe::{Probe, ProbeError, SLOW};
+use super::probe::{Probe, ProbeError, ProbeResult, SLOW};
 use super::session::{Query, TelemetrySession};
 
 const WANTED: &[&str] = &[
@@ -31,7 +31,7 @@ struct Statements {
 }
 
 /// Returns none if the experiment does not want it.
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
     const NAME: &str = "pg_stat_statements";
     if !context.wanted.statements {
         return Ok(None);
@@ -54,10 +54,6 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
 }
 
 impl Probe for Statements {
-    fn name(&self) -> &'static str {
-        "pg_stat_statements"
-    }
-
     fn columns(&self) -> &[Column] {
         self.columns.all()
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float};
+use super::probe::{EACH_SAMPLE, ProbeError, ProbeResult, column, fixed_columns, float};
 
 const COUNTERS: &[&str] = &[
     "nr_dirtied",
@@ -34,7 +34,7 @@ const COUNTERS: &[&str] = &[
 /// The numbers of dirty pages at which write-back begins, and at which writers wait.
 const GAUGES: &[&str] = &["nr_dirty_background_threshold", "nr_dirty_threshold"];
 
-pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(_: Option<&Path>) -> ProbeResult {
     let values = read_vmstat()?;
     let there = |names: &[&str], kind| -> Vec<Column> {
         names
@@ -46,7 +46,7 @@ pub(super) fn make(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeErro
     let mut columns = there(COUNTERS, Kind::Counter);
     columns.extend(there(GAUGES, Kind::Gauge));
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-    Ok(fixed_columns("vmstat", EACH_SAMPLE, columns, move || {
+    Ok(fixed_columns(EACH_SAMPLE, columns, move || {
         let values = read_vmstat()?;
         let value = |name| values.get(name).map(|value| float(value.unsigned_abs()));
         Ok(names.iter().map(value).collect())

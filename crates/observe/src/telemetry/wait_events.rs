@@ -22,7 +22,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::cost::thread_cpu;
-use super::probe::{Probe, ProbeError, float};
+use super::probe::{Probe, ProbeError, ProbeResult, float};
 use super::session::{Query, TelemetrySession};
 
 /// `$1` is the loaded database's oid. The view itself joins more than is needed.
@@ -63,7 +63,7 @@ struct Seen {
 }
 
 /// Returns none if the experiment switches it off.
-pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
     let interval = context.wanted.wait_events.0;
     if interval.is_zero() {
         return Ok(None);
@@ -174,10 +174,6 @@ impl Seen {
 }
 
 impl Probe for WaitEvents {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn columns(&self) -> &[Column] {
         self.columns.all()
     }

@@ -12,7 +12,9 @@ use pgdyno_exec::tool::Program;
 use pgdyno_facts::layers::pool_of;
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::probe::{EACH_SAMPLE, Probe, ProbeError, column, fixed_columns, float, read};
+use super::probe::{
+    EACH_SAMPLE, Probe, ProbeError, ProbeResult, column, fixed_columns, float, read,
+};
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
@@ -33,12 +35,12 @@ const FIELDS: &[(&str, &str, Kind)] = &[
 ];
 
 /// Returns none where the kernel has no ZFS.
-pub(super) fn arcstats(_: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn arcstats(_: Option<&Path>) -> ProbeResult {
     if !Path::new(ARCSTATS).exists() {
         return Ok(None);
     }
     let columns = FIELDS.iter().map(|(name, unit, kind)| column(*name, unit, *kind)).collect();
-    Ok(fixed_columns("arcstats", EACH_SAMPLE, columns, || {
+    Ok(fixed_columns(EACH_SAMPLE, columns, || {
         let text = read(ARCSTATS)?;
         Ok(FIELDS.iter().map(|(name, ..)| arc_value(&text, name).map(float)).collect())
     }))
@@ -61,7 +63,7 @@ struct Iostat {
 }
 
 /// Returns none if the data is not on ZFS.
-pub(super) fn iostat(data: Option<&Path>) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+pub(super) fn iostat(data: Option<&Path>) -> ProbeResult {
     let Some(data) = data else { return Ok(None) };
     let facts = pgdyno_facts::storage("", data).map_err(|e| ProbeError::Directory(Arc::new(e)))?;
     if !matches!(facts.filesystem.as_str(), "zfs" | "fuse.zfs") {
@@ -125,10 +127,6 @@ fn amount(word: &str) -> Option<f64> {
 }
 
 impl Probe for Iostat {
-    fn name(&self) -> &'static str {
-        "zpool_iostat"
-    }
-
     fn columns(&self) -> &[Column] {
         &self.columns
     }

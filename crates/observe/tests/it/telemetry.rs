@@ -64,10 +64,6 @@ struct CountedSampler {
 struct RoundCounter(Arc<AtomicU32>);
 
 impl Probe for RoundCounter {
-    fn name(&self) -> &'static str {
-        "rounds"
-    }
-
     fn columns(&self) -> &[Column] {
         &[]
     }
@@ -83,7 +79,7 @@ impl CountedSampler {
     fn start(watched: &TelemetryContext) -> Self {
         let rounds = Arc::new(AtomicU32::new(0));
         let mut all = probes(watched);
-        all.push(Box::new(RoundCounter(Arc::clone(&rounds))));
+        all.push(("rounds", Box::new(RoundCounter(Arc::clone(&rounds)))));
         let sampler = Self { sampler: Sampler::start(all, Duration::from_millis(50)), rounds };
         sampler.wait_rounds(1);
         sampler

@@ -33,7 +33,7 @@ impl Cluster {
         *admitted = None;
         let with_ours = addresses.iter().copied().chain(self.spec.listen).collect();
         let step = self.spec.writing_access(&with_ours);
-        ExecContext::new(&self.journal, stop).execute(&step).map_err(ClusterError::Step)?;
+        ExecContext::new(&self.journal, stop).execute(&step)?;
         self.reload(stop)?;
         *admitted = Some(addresses.clone());
         Ok(())

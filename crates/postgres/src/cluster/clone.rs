@@ -54,7 +54,7 @@ impl Cluster {
             performing.execute(&Step::MakeMarked { made, mode, owner }).map(drop)
         });
         cluster.made = performing.made;
-        performed.map_err(ClusterError::Step)?;
+        performed?;
         Ok(cluster)
     }
 }

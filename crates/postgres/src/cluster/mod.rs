@@ -126,7 +126,7 @@ impl Cluster {
             let mut performing = ExecContext { journal, stop, made: Vec::new() };
             let performed = performing.execute(&step);
             made.append(&mut performing.made);
-            performed.map_err(ClusterError::Step)?;
+            performed?;
         }
         let cluster = Self::new(spec, journal, made, SOCKET_PORT)?;
         cluster.forget_postmaster()?;
@@ -338,9 +338,6 @@ impl Cluster {
     }
 
     /// Reads the running server's version and settings.
-    ///
-    /// # Errors
-    /// [`ControlError`].
     pub fn facts(&self) -> Result<ServerFacts, ControlError> {
         super::facts::read(&mut self.control("postgres")?, self.spec.install.source.clone())
     }

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, LARGEST_TEXT, TreeCopy};
+use pgdyno_exec::beneath::{CopySummary, Directory, LARGEST_TEXT, TreeCopy};
 use pgdyno_exec::error::io_error;
 use pgdyno_exec::files::{nofollow, sync_directory};
 use pgdyno_exec::journal::{Entry, Journal, JournalError, MARKER, OwnedResource};
@@ -119,13 +119,13 @@ impl Template {
         let mut performing = ExecContext { journal: &cluster.journal, stop, made: Vec::new() };
         if storage == default_storage_dir() {
             let step = Step::EnsureDirectory { path: storage.to_owned(), mode: 0o755 };
-            performing.execute(&step).map_err(ClusterError::Step)?;
+            performing.execute(&step)?;
         }
         let made = OwnedResource::Directory { path: directory.clone() };
         let step = Step::MakeMarked { made, mode: 0o700, owner: None };
         let performed = performing.execute(&step);
         let template = Self { directory, made: performing.made, journal: cluster.journal.clone() };
-        performed.map_err(ClusterError::Step)?;
+        performed?;
         let copied = template.fill(cluster, &wal, stop)?;
         cluster.start(stop)?;
         Ok((template, copied))
@@ -363,12 +363,6 @@ fn wal_to_keep(cluster: &mut Cluster) -> Result<[String; 2], ClusterError> {
     client.batch_execute("CHECKPOINT").map_err(failed)?;
     let row = client.query_one(ASKED, &[]).map_err(failed)?;
     Ok([row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?])
-}
-
-impl From<CopyError> for ClusterError {
-    fn from(error: CopyError) -> Self {
-        Self::Step(error.into())
-    }
 }
 
 fn wrong(what: &'static str, path: &Path, source: io::Error) -> ClusterError {

@@ -109,9 +109,6 @@ pub struct Fetcher {
 /// Root's cache is rarely within reach of the server's account, so that root's builds are in
 /// `/var/cache/pgdyno`.
 /// [`Install::bindir`] tells.
-///
-/// # Errors
-/// [`FetchError`].
 pub fn fetch(
     major: u32,
     account: &Account,
@@ -146,9 +143,6 @@ impl Fetcher {
     }
 
     /// Does the work of [`fetch`].
-    ///
-    /// # Errors
-    /// [`FetchError`].
     pub fn fetch(
         &self,
         major: u32,

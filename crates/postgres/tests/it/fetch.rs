@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use lzma_rust2::{XzOptions, XzWriter};
 use pgdyno_exec::server_account;
 use pgdyno_model::Advice;
+use pgdyno_model::facts::BuildSource;
 use pgdyno_postgres::fetch::{Artifact, Fetcher};
 use pgdyno_postgres::{Cluster, FETCHABLE, FetchError, FetchProgress};
 use pgdyno_test_support::{Place, RUN, Tmpfs, is_root};
@@ -310,7 +311,7 @@ fn a_fetched_server_runs_from_a_cache_that_its_account_can_reach() {
         [a.join().unwrap(), b.join().unwrap()]
     });
     assert_eq!(installs[0], installs[1]);
-    assert!(installs[0].is_fetched() && installs[0].major == 16);
+    assert!(matches!(installs[0].source, BuildSource::Fetched { .. }) && installs[0].major == 16);
     assert!(installs[0].bindir.starts_with(root.path().join("cache")));
     let seen = seen.into_inner().unwrap();
     assert!(seen.contains(&FetchProgress::Unpacking));

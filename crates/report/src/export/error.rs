@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 use pgdyno_store::StoreError;
 
 /// Why a run could not be exported.
@@ -54,9 +54,5 @@ impl Advice for ExportError {
             _ => return None,
         };
         Some(help.to_owned())
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }

@@ -25,9 +25,6 @@ struct Sum {
 impl Export<'_> {
     /// Renders the interval log. Tags are `trial-1` and `treatment-1`, numbered as the tables have
     /// them; comments say which treatment that is.
-    ///
-    /// # Errors
-    /// [`ExportError`].
     pub fn hdr(&self) -> Result<String, ExportError> {
         let completed = |state| state == TrialState::Completed;
         let begins = self.report.view.trials.iter().filter(|trial| completed(trial.state));

@@ -13,9 +13,6 @@ const SCHEMA: &str = "pgdyno.export/1";
 
 impl Export<'_> {
     /// Renders the run as one JSON document.
-    ///
-    /// # Errors
-    /// [`ExportError`].
     pub fn json(&self) -> Result<String, ExportError> {
         let columns: Vec<_> = TableName::VARIANTS.iter().map(|t| self.columns(*t)).collect();
         let mut tables = vec![String::new(); columns.len()];

@@ -50,9 +50,6 @@ impl<'a> Export<'a> {
     }
 
     /// Writes each table as `TABLE.csv` into `folder`, which must be new or empty.
-    ///
-    /// # Errors
-    /// [`ExportError`].
     pub fn csv(&self, folder: &Path) -> Result<(), ExportError> {
         self.files(folder, "csv", |file, _, columns| {
             Ok(Box::new(csv::Csv::new(BufWriter::new(file), columns)?))

@@ -38,7 +38,7 @@ pub enum LiveRecord {
         /// How much of the work is done (0 to 1), where that is known.
         share: Option<f64>,
         /// Figures of the work that change all the time, in words.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
     /// Something worth keeping, in words.

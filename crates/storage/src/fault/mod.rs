@@ -11,7 +11,8 @@ use std::sync::atomic::AtomicBool;
 pub use disk_filler::DiskFiller;
 pub use error::{CUTTABLE, FaultError};
 use pgdyno_exec::account::Account;
-use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
+use pgdyno_exec::beneath::{CopySummary, Directory, TreeCopy};
+use pgdyno_exec::error::io_error;
 use pgdyno_exec::tool::run_tool;
 pub use power::PowerSwitch;
 pub use stale::FileBaseline;
@@ -62,15 +63,8 @@ fn keep_directory(directory: &Path, name: &str, into: &Path) -> Result<(), Fault
         stop: &never,
         copied: CopySummary::default(),
     };
-    let mut kept = || {
-        let into = Directory::open(into).map_err(|source| CopyError::Io {
-            what: "open",
-            path: into.to_owned(),
-            source,
-        })?;
-        let to = copy.make_directory(&into, name)?;
-        copy.contents(&from, &to, &[])?;
-        copy.give(&to, stat.st_mode & 0o777)
-    };
-    kept().map_err(|e: CopyError| FaultError::Step(e.into()))
+    let into = Directory::open(into).map_err(|e| io_error("open", into, e))?;
+    let to = copy.make_directory(&into, name)?;
+    copy.contents(&from, &to, &[])?;
+    Ok(copy.give(&to, stat.st_mode & 0o777)?)
 }

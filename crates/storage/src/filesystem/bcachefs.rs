@@ -1,7 +1,5 @@
 //! bcachefs; outside of the kernel's own tree since Linux 6.18, as a module of its own.
 
-use pgdyno_exec::tool::run_tool;
-
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
 use super::options::{MountRule, Shown};
@@ -32,7 +30,6 @@ pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
     rules: &[MountRule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) }],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = run_tool("bcachefs", &["show-super", &mounted.source])?;
         let volatile = [
             "External UUID",
             "Internal UUID",
@@ -41,7 +38,7 @@ pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
             "Sequence number",
             "Time of last",
         ];
-        Ok(block::colon_properties(&text, &volatile))
+        block::tool_properties("bcachefs", &["show-super", &mounted.source], &volatile)
     },
     version: ("bcachefs", "version"),
 };

@@ -7,6 +7,7 @@ use std::{fs, io};
 use pgdyno_exec::Step;
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::mountinfo::{self, MountEntry};
+use pgdyno_exec::tool::run_tool;
 use pgdyno_model::storage::FilesystemFacts;
 use pgdyno_model::units::Bytes;
 use rustix::io::Errno;
@@ -281,6 +282,15 @@ pub(super) fn kernel_has(
         }
         Err(e) => Err(FilesystemError::Kernel { name, source: io::Error::from(e) }),
     }
+}
+
+/// Returns what `tool` prints as properties, see [`colon_properties`].
+pub(super) fn tool_properties(
+    tool: &str,
+    args: &[&str],
+    volatile: &[&str],
+) -> Result<BTreeMap<String, String>, FilesystemError> {
+    Ok(colon_properties(&run_tool(tool, args)?, volatile))
 }
 
 /// Parses lines `Key: value` into properties, without keys that begin with one of `volatile`.

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use pgdyno_exec::mountinfo::MountEntry;
-use pgdyno_exec::tool::run_tool;
 
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
@@ -101,7 +100,6 @@ fn driver(mounted: &MountEntry) -> Driver {
 }
 
 fn properties(mounted: &MountEntry) -> Result<BTreeMap<String, String>, FilesystemError> {
-    let text = run_tool("dumpe2fs", &["-h", &mounted.source])?;
     let volatile = [
         "Filesystem volume name",
         "Last ",
@@ -124,7 +122,7 @@ fn properties(mounted: &MountEntry) -> Result<BTreeMap<String, String>, Filesyst
         "First orphan",
         "Orphan file inode",
     ];
-    let mut properties = block::colon_properties(&text, &volatile);
+    let mut properties = block::tool_properties("dumpe2fs", &["-h", &mounted.source], &volatile)?;
     // Checksums of superblock and journal; `Checksum type` and `Journal checksum type` stay.
     properties.remove("Checksum");
     properties.remove("Journal checksum");

@@ -1,7 +1,5 @@
 //! JFS, IBM's.
 
-use pgdyno_exec::tool::run_tool;
-
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
 use super::options::{MountRule, Shown};
@@ -36,10 +34,9 @@ pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = run_tool("jfs_tune", &["-l", &mounted.source])?;
         let volatile =
             ["JFS magic", "JFS state", "Filesystem creation", "File system UUID", "Volume label"];
-        Ok(block::colon_properties(&text, &volatile))
+        block::tool_properties("jfs_tune", &["-l", &mounted.source], &volatile)
     },
     version: ("mkfs.jfs", "-V"),
 };

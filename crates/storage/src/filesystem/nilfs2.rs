@@ -2,8 +2,6 @@
 //! mount.nilfs2 starts; pgdyno mounts without it, so that nothing moves blocks while trials run: a
 //! volume that is too small for a trial's writes fills up.
 
-use pgdyno_exec::tool::run_tool;
-
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
@@ -41,7 +39,6 @@ pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = run_tool("nilfs-tune", &["-l", &mounted.source])?;
         let volatile = [
             "Filesystem volume name",
             "Filesystem UUID",
@@ -55,7 +52,7 @@ pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
             "CRC seed",
             "CRC check",
         ];
-        Ok(block::colon_properties(&text, &volatile))
+        block::tool_properties("nilfs-tune", &["-l", &mounted.source], &volatile)
     },
     version: ("mkfs.nilfs2", "-V"),
 };

@@ -1,7 +1,5 @@
 //! ReiserFS version 3; Linux 6.13 and later have it no more.
 
-use pgdyno_exec::tool::run_tool;
-
 use super::block::{self, BlockFilesystem, Driver};
 use super::block_size::BlockSize;
 use super::options::{MountRule, Shown};
@@ -37,10 +35,9 @@ pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = run_tool("debugreiserfs", &[&mounted.source])?;
         let volatile =
             ["UUID", "LABEL", "Free blocks", "Mount count", "Last check", "Filesystem state"];
-        Ok(block::colon_properties(&text, &volatile))
+        block::tool_properties("debugreiserfs", &[&mounted.source], &volatile)
     },
     version: ("mkfs.reiserfs", "-V"),
 };

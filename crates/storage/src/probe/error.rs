@@ -1,7 +1,7 @@
 //! Why a probe could not be made.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pgdyno_exec::StepError;
 use pgdyno_exec::directory::DirectoryError;
@@ -90,6 +90,13 @@ pub enum ProbeError {
     /// The probe was stopped before anything was measured.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl ProbeError {
+    /// Returns a function that makes the error of the attempt `what` on `path`.
+    pub(super) fn io(what: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Io { what, path: path.to_owned(), source }
+    }
 }
 
 impl Advice for ProbeError {

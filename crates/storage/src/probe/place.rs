@@ -53,11 +53,7 @@ impl<'a> ProbeDirectory<'a> {
         journal: &'a Journal,
         stop: &AtomicBool,
     ) -> Result<Self, ProbeError> {
-        let metadata = std::fs::metadata(parent).map_err(|source| ProbeError::Io {
-            what: "look at",
-            path: parent.to_owned(),
-            source,
-        })?;
+        let metadata = std::fs::metadata(parent).map_err(ProbeError::io("look at", parent))?;
         if !metadata.is_dir() {
             let is_device = metadata.file_type().is_block_device();
             let mounted = if is_device { mount_point(metadata.rdev()) } else { None };

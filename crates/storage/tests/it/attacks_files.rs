@@ -14,8 +14,9 @@ use crate::common::attacks::{Attacker, victim};
 use crate::common::leftovers::{NOBODY, can};
 use crate::common::tracer::{Call, Ended, trace};
 use crate::common::{Place, RUN};
+use pgdyno_exec::StepError;
 use pgdyno_exec::account::{Account, server_account};
-use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
+use pgdyno_exec::beneath::{CopySummary, Directory, TreeCopy};
 use pgdyno_exec::journal::Journal;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, StopMode, Template};
@@ -283,7 +284,7 @@ fn a_hard_link_to_a_file_of_roots_is_neither_copied_nor_written() {
     let (from, to) =
         (Directory::open(&ground.theirs()).unwrap(), Directory::open(&ground.copy()).unwrap());
     let refused = tree_copy(NOBODY, None).contents(&from, &to, &[]).unwrap_err();
-    assert!(matches!(refused, CopyError::Io { .. }), "{refused}");
+    assert!(matches!(refused, StepError::Io { .. }), "{refused}");
     let kept = to.create_directory("kept", 0o700).unwrap();
     let mut with_links = TreeCopy { keeps_links: true, ..tree_copy(NOBODY, None) };
     assert!(with_links.contents(&from, &kept, &[]).is_err());

@@ -3,7 +3,6 @@
 use crate::digest::{RunDigest, TreatmentDigest};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use pgdyno_store::ListedRun;
 use serde::Deserialize;
@@ -36,10 +35,7 @@ fn of_recipe(app: &App, recipe: String) -> Result<History, ApiError> {
     let runs: Vec<&ListedRun> =
         contents.runs.iter().filter(|run| run.summary.recipe == recipe).collect();
     if runs.is_empty() {
-        return Err(ApiError::new(
-            StatusCode::NOT_FOUND,
-            format!("no run of `{recipe}` is in the store"),
-        ));
+        return Err(ApiError::not_found(format!("no run of `{recipe}` is in the store")));
     }
     let is_missing = |run: &&&ListedRun| app.digests().get(run).is_none();
     let missing: Vec<&&ListedRun> = runs.iter().filter(is_missing).take(ANALYSED_MOST).collect();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use flate2::read::GzDecoder;
 use pgdyno_analysis::comparison::runs::CompareOptions;
@@ -69,10 +69,8 @@ pub(crate) async fn trial(
     let name = id.clone();
     let page = blocking(&app, move |app| page_of(app, &id)).await?;
     let Some(packed) = page.details.get(&index) else {
-        return Err(ApiError::new(
-            StatusCode::NOT_FOUND,
-            format!("no seconds or telemetry of trial {index} are stored in {name}"),
-        ));
+        let what = format!("no seconds or telemetry of trial {index} are stored in {name}");
+        return Err(ApiError::not_found(what));
     };
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     if accepts_gzip(accepted.unwrap_or_default()) {
@@ -123,7 +121,7 @@ pub(crate) async fn compare(
 
 /// Answers a path below `/api` that there is not.
 pub(crate) async fn unknown() -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, "there is nothing at this path of the API")
+    ApiError::not_found("there is nothing at this path of the API")
         .with_help("docs/serve.md lists every path")
 }
 

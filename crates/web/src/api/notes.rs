@@ -1,11 +1,8 @@
 //! `/api/notes/{id}`: what users write on a result. The only thing that the server writes.
 
-use std::time::SystemTime;
-
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use pgdyno_model::units::Epoch;
 use pgdyno_store::notes::{Note, Notes};
@@ -42,7 +39,7 @@ pub(crate) async fn write_note(
         let note = note.tidy()?;
         let id = full_name(app, &id)?;
         let notes = Notes::open(app.path())?;
-        notes.write(&id, &note, Epoch::from_time(SystemTime::now()))?;
+        notes.write(&id, &note, Epoch::now())?;
         respond(&NoteHistory { versions: notes.history(&id)?, id })
     };
     blocking(&app, work).await
@@ -52,11 +49,10 @@ pub(crate) async fn write_note(
 fn full_name(app: &App, id: &str) -> Result<String, ApiError> {
     let stored = app.stores.with(|store| Ok(store.resolve_any(id)?))?;
     if stored.id() != id {
-        return Err(ApiError::new(
-            StatusCode::NOT_FOUND,
-            format!("cannot note anything on `{id}`: notes belong to a full id"),
-        )
-        .with_help(format!("perhaps `{}` is meant", stored.id())));
+        let what = format!("cannot note anything on `{id}`: notes belong to a full id");
+        return Err(
+            ApiError::not_found(what).with_help(format!("perhaps `{}` is meant", stored.id()))
+        );
     }
     Ok(id.to_owned())
 }

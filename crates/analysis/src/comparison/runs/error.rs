@@ -2,7 +2,7 @@
 
 use super::Unequal;
 use super::equal::{GENERATOR, MACHINE, belongs_to_machine};
-use pgdyno_model::{Advice, FailureKind};
+use pgdyno_model::Advice;
 use pgdyno_store::StoreError;
 
 /// Reason for which two sides cannot be compared.
@@ -112,9 +112,5 @@ impl Advice for CompareError {
                 Some(format!("{by}`--force` compares all the same, and says so"))
             }
         }
-    }
-
-    fn kind(&self) -> FailureKind {
-        FailureKind::Host
     }
 }

@@ -161,9 +161,6 @@ impl Earlier<'_> {
     }
 
     /// Pools how far repeated runs of other experiments on the host differ.
-    ///
-    /// # Errors
-    /// [`NoHostNoise`].
     pub(super) fn host_noise(&self, measure: Measure) -> Result<HostNoise, NoHostNoise> {
         let spreads: Vec<RunSpread> =
             self.others.iter().filter_map(|e| e.spread(self.all, measure)).collect();

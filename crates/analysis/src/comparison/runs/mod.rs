@@ -54,9 +54,6 @@ pub struct CompareOptions {
 /// Treatments match if their levels have the same labels in all factors but those of
 /// [`CompareOptions::by`]. One treatment named on each side matches the other whatever its levels;
 /// the factors in which they differ are then compared on purpose.
-///
-/// # Errors
-/// [`CompareError`].
 pub fn compare(
     store: &Store,
     a: &str,

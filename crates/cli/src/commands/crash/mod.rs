@@ -49,27 +49,27 @@ pub(crate) fn run(options: &CrashArgs, context: &Context) -> Result<ExitStatus, 
         return resume(session.clone(), options, context);
     }
     let (source, overrides) = (experiment::source(options), experiment::overrides(options)?);
-    let prepared = ResolvedExperiment::new(source, overrides, &ThisHost)?;
+    let resolved = ResolvedExperiment::new(source, overrides, &ThisHost)?;
     let host = witness_host(options)?;
     if options.dry_run {
-        print(&lab::dry_run(&prepared)?);
+        print(&lab::dry_run(&resolved)?);
         return Ok(ExitStatus::Success);
     }
+    let resolved = resolved.with_trust(options.trust.trust(), None)?;
     match host {
-        Some(host) => pull_plug(prepared, host, options, context),
-        None => crash(prepared, options, context),
+        Some(host) => pull_plug(&resolved, host, options, context),
+        None => crash(&resolved, options, context),
     }
 }
 
 fn crash(
-    prepared: ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     options: &CrashArgs,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
-    let prepared = prepared.with_trust(options.trust.trust(), None)?;
     let store = options.store.path();
     let record = context.with_progress(options.progress, |progress| {
-        lab::crash(&prepared, lab::Interference::default(), &store, progress, context.stop())
+        lab::crash(resolved, lab::Interference::default(), &store, progress, context.stop())
     });
     finish(
         record,
@@ -166,15 +166,14 @@ fn witness_host(options: &CrashArgs) -> Result<Option<&str>, CommandError> {
 }
 
 fn pull_plug(
-    prepared: ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     host: &str,
     options: &CrashArgs,
     context: &Context,
 ) -> Result<ExitStatus, CommandError> {
-    let prepared = prepared.with_trust(options.trust.trust(), None)?;
     let store = options.store.path();
     match context.with_progress(options.progress, |progress| {
-        witness::plug(&prepared, host, &store, progress, context.stop())
+        witness::plug(resolved, host, &store, progress, context.stop())
     }) {
         Ok(Plugged::Judged(record)) => {
             print(&render_crash(&record, options.json)?);

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::print;
-use crate::render::to_json;
+use pgdyno_report::json::json;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &DoctorArgs, context: &Context) -> Result<ExitStatus,
     let serials = if options.keep_serials { Serials::Kept } else { Serials::Hashed };
     let doctor = examine(options.directory.as_deref(), serials, options.smart.as_ref());
     print(&if options.json {
-        to_json(&document::DoctorDocument::from(&doctor))?
+        json(&document::DoctorDocument::from(&doctor))?
     } else {
         page::render(&doctor, context.is_verbose(), context.prose_width())
     });

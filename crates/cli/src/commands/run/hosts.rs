@@ -27,14 +27,14 @@ pub(super) fn run(
     // All is looked at before anything starts anywhere.
     for host in hosts(on)? {
         let overrides = overrides(options, &source, &host.name)?;
-        let prepared = ResolvedExperiment::new(source.clone(), overrides.clone(), &ThisHost)?
+        let resolved = ResolvedExperiment::new(source.clone(), overrides.clone(), &ThisHost)?
             .with_trust(options.trust.trust(), recipes::file(options.name()))?;
-        plans.push((host, overrides, prepared));
+        plans.push((host, overrides, resolved));
     }
     if options.dry_run {
-        for (host, _, prepared) in &plans {
+        for (host, _, resolved) in &plans {
             print_line(&format!("== {}", host.name));
-            print(&pgdyno_lab::dry_run(prepared)?);
+            print(&pgdyno_lab::dry_run(resolved)?);
         }
         return Ok(ExitStatus::Success);
     }

@@ -30,8 +30,8 @@ use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::metrics::{Measured, Metrics};
 use crate::output::{print, print_line, print_stderr, report_error};
-use crate::render::to_json;
 use crate::report_destination::{ReportDestination, is_standard_output};
+use pgdyno_report::json::json;
 
 /// Runs or resumes, here or without the terminal; then runs the command of `--notify`.
 pub(crate) fn run(options: &RunArgs, context: &Context) -> Result<ExitStatus, CommandError> {
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &RunArgs, context: &Context) -> Result<ExitStatus, Co
     let mut outcome = OutcomeDocument::new(&options.store.path());
     let ended = measure(options, context, &mut outcome);
     if let Some(command) = &options.notify {
-        let outcome = to_json(&outcome.record_end(&ended))?;
+        let outcome = json(&outcome.record_end(&ended))?;
         if let Err(error) = notify(command, &outcome, context.stop()) {
             print_stderr(&format!("warning: {}", with_causes(&error)));
         }
@@ -66,23 +66,23 @@ fn measure(
     let outcome = if let Some(run) = &options.resume {
         resume(options, run, &store, metrics.as_ref(), context)
     } else {
-        let (prepared, name) = options.prepare()?;
+        let (resolved, name) = options.prepare()?;
         recipe = name;
         let (trust, file) = (options.trust.trust(), recipes::file(options.name()));
         if options.dry_run {
-            prepared.check_programs(&trust, file)?;
-            print(&pgdyno_lab::dry_run(&prepared)?);
-            let found = forecast(&prepared, &store);
+            resolved.check_programs(&trust, file)?;
+            print(&pgdyno_lab::dry_run(&resolved)?);
+            let found = forecast(&resolved, &store);
             let unreadable =
                 |error: StoreError| Err(NoForecast::Unreadable { why: error.to_string() });
             print(&report::forecast(&found.unwrap_or_else(unreadable), context.width()));
             return Ok(ExitStatus::Success);
         }
-        let prepared = prepared.with_trust(trust, file)?;
+        let resolved = resolved.with_trust(trust, file)?;
         context
             .with_progress_until(options.progress, end_of, |progress| {
                 let progress = Measured::new(progress, metrics.as_ref());
-                lab::run(&prepared, &store, &progress, context.stop())
+                lab::run(&resolved, &store, &progress, context.stop())
             })
             .map_err(CommandError::from)
     };
@@ -113,15 +113,15 @@ fn measure(
 
 /// Tells what a plan will find, by the runs of the store, if there is one.
 fn forecast(
-    prepared: &ResolvedExperiment,
+    resolved: &ResolvedExperiment,
     store: &Path,
 ) -> Result<Result<Forecast, NoForecast>, StoreError> {
     let store = store.exists().then(|| Store::open_existing(store)).transpose()?;
     host_noise::forecast(
         store.as_ref(),
-        &prepared.plan,
+        &resolved.plan,
         &pgdyno_lab::host(),
-        prepared.experiment.host_noise,
+        resolved.experiment.host_noise,
     )
 }
 

@@ -165,8 +165,8 @@ impl RunArgs {
         let mut overrides = self.overrides_of_size(&source)?;
         overrides.extend(self.set_by_options()?);
         overrides.extend(Override::servers(&self.dsn)?);
-        let prepared = ResolvedExperiment::new(source, overrides, &ThisHost)?;
-        Ok((prepared.with_wipe(self.wipe(), &ThisHost)?, recipe))
+        let resolved = ResolvedExperiment::new(source, overrides, &ThisHost)?;
+        Ok((resolved.with_wipe(self.wipe(), &ThisHost)?, recipe))
     }
 
     /// Returns the recipe's name or the experiment's file. Empty for `--resume`.

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::{hint, print, print_line};
-use crate::render::to_json;
+use pgdyno_report::json::json;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &StoreMergeArgs, context: &Context) -> Result<ExitSta
     }
     let merged = Merged { store: options.output.display().to_string(), sources: imported };
     if options.json {
-        print(&to_json(&merged)?);
+        print(&json(&merged)?);
     } else {
         merged.sources.iter().for_each(print_source);
         print_total(&Store::open_for_reading(&options.output)?)?;

@@ -9,8 +9,8 @@ use crate::commands::list::table;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::{print, print_line};
-use crate::render::to_json;
 use crate::shared_options::StoreOption;
+use pgdyno_report::json::json;
 
 /// Records that are shown unless all are asked for.
 const SHOWN: usize = 10;
@@ -36,7 +36,7 @@ pub(crate) struct StoreSizeArgs {
 pub(crate) fn run(options: &StoreSizeArgs) -> Result<ExitStatus, CommandError> {
     let size = options.store.open()?.size()?;
     if options.json {
-        print(&to_json(&size)?);
+        print(&json(&size)?);
         return Ok(ExitStatus::Success);
     }
     print_line(&format!("{}: {}", size.store, Bytes(size.bytes)));
@@ -61,24 +61,19 @@ fn contents(size: &StoreSize) -> String {
     let row = |found: &pgdyno_store::ContentSize| {
         [found.content.to_owned(), Bytes(found.bytes).to_string(), share(found.bytes)]
     };
-    let rows: Vec<_> = size.contents.iter().filter(|found| found.bytes > 0).map(row).collect();
-    table(["content", "size", "share"], &rows).unwrap_or_default()
+    let rows = size.contents.iter().filter(|found| found.bytes > 0).map(row);
+    table(["content", "size", "share"], rows).unwrap_or_default()
 }
 
 fn records(size: &StoreSize, all: bool) -> Option<String> {
     let shown = if all { size.records.len() } else { SHOWN };
-    let rows: Vec<_> = size
-        .records
-        .iter()
-        .take(shown)
-        .map(|record| {
-            [
-                plain(&record.id),
-                record.kind.to_owned(),
-                Bytes(record.bytes).to_string(),
-                Bytes(record.thinnable_bytes).to_string(),
-            ]
-        })
-        .collect();
-    table(["largest", "kind", "size", "thinnable"], &rows)
+    let rows = size.records.iter().take(shown).map(|record| {
+        [
+            plain(&record.id),
+            record.kind.to_owned(),
+            Bytes(record.bytes).to_string(),
+            Bytes(record.thinnable_bytes).to_string(),
+        ]
+    });
+    table(["largest", "kind", "size", "thinnable"], rows)
 }

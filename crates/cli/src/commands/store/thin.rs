@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::{print, print_line};
-use crate::render::to_json_list;
 use crate::shared_options::StoreOption;
+use pgdyno_report::json::json_list;
 
 /// Line on the losses when telemetry is thinned.
 const LOST_TELEMETRY: &str = "\
@@ -82,7 +82,7 @@ pub(crate) fn run(options: &StoreThinArgs, context: &Context) -> Result<ExitStat
     }
     if planned.is_empty() {
         if options.json {
-            print(&to_json_list::<Thinning>(&[])?);
+            print(&json_list::<Thinning>(&[])?);
         }
         say(options, "nothing was removed");
         return Ok(ExitStatus::Success);
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &StoreThinArgs, context: &Context) -> Result<ExitStat
     let thinned = store.thin(&planned, every)?;
     let compacted = store.compact();
     if options.json {
-        print(&to_json_list(&thinned)?);
+        print(&json_list(&thinned)?);
     } else {
         print_line(&format!("thinned: {}", counted(thinned.len() as u64, "run")));
         print_compacted(compacted?);

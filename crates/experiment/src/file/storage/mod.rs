@@ -271,8 +271,7 @@ impl StorageTable {
             words.map(Spanned::into_inner).unwrap_or_default()
         };
         let properties = |table: Option<Spanned<BTreeMap<String, LevelValue>>>| {
-            let table = table.map(Spanned::into_inner).unwrap_or_default();
-            table.into_iter().map(|(name, value)| (name, value.to_string())).collect()
+            table.map(Spanned::into_inner).map(texts).unwrap_or_default()
         };
         let filesystem_at = self.filesystem.as_ref().map(Spanned::span);
         let filesystem = self.filesystem.map(|filesystem| FilesystemChoice {
@@ -443,40 +442,29 @@ impl From<LimitTable> for Limit {
 
 impl From<DeviceTable> for DeviceSettings {
     fn from(table: DeviceTable) -> Self {
-        let DeviceTable {
-            scheduler,
-            read_ahead_kb,
-            nr_requests,
-            write_cache,
-            trim,
-            module_parameters,
-            raid_volume,
-            raid_cache,
-            hook,
-        } = table;
-        let text = |(name, value): (String, LevelValue)| (name, value.to_string());
-        let module_parameters = module_parameters.into_iter();
-        let module_parameters = module_parameters
-            .map(|(module, parameters)| (module, parameters.into_iter().map(text).collect()))
-            .collect();
-        let hook = hook.map(|HookTable { set, read_back, expect, restore }| Hook {
+        let modules = table.module_parameters.into_iter();
+        let hook = |HookTable { set, read_back, expect, restore }| Hook {
             set,
             read_back,
             expect,
             restore,
-        });
+        };
         Self {
-            scheduler,
-            read_ahead_kb,
-            nr_requests,
-            write_cache,
-            trim,
-            module_parameters,
-            raid_volume,
-            raid_cache,
-            hook,
+            scheduler: table.scheduler,
+            read_ahead_kb: table.read_ahead_kb,
+            nr_requests: table.nr_requests,
+            write_cache: table.write_cache,
+            trim: table.trim,
+            module_parameters: modules.map(|(module, all)| (module, texts(all))).collect(),
+            raid_volume: table.raid_volume,
+            raid_cache: table.raid_cache,
+            hook: table.hook.map(hook),
         }
     }
+}
+
+fn texts(values: BTreeMap<String, LevelValue>) -> BTreeMap<String, String> {
+    values.into_iter().map(|(name, value)| (name, value.to_string())).collect()
 }
 
 #[cfg(test)]

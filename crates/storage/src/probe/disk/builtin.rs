@@ -50,7 +50,7 @@ pub(super) fn measure(
     direct: bool,
     stop: &AtomicBool,
 ) -> Result<DiskPoint, ProbeError> {
-    let failed = |source| ProbeError::Io { what: "read or write", path: file.to_owned(), source };
+    let failed = ProbeError::io("read or write", file);
     let next = AtomicU64::new(0);
     let start = Barrier::new(point.queue_depth as usize);
     let done: io::Result<Vec<Done>> = std::thread::scope(|scope| {
@@ -69,11 +69,11 @@ pub(super) fn measure(
             .map(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
             .collect()
     });
-    let done = done.map_err(failed)?;
+    let done = done.map_err(&failed)?;
     let mut took = done.iter().map(|d| d.took).max().unwrap_or_default();
     if point.for_.is_none() {
         let flushing = Instant::now();
-        open(file, true, OFlags::empty()).and_then(|f| f.sync_all()).map_err(failed)?;
+        open(file, true, OFlags::empty()).and_then(|f| f.sync_all()).map_err(&failed)?;
         took += flushing.elapsed();
     }
     if stop.load(Ordering::Relaxed) {

@@ -35,12 +35,9 @@ impl Fio {
         let found =
             std::env::split_paths(&path).map(|folder| folder.join("fio")).find(|p| p.is_file());
         let Some(program) = found else { return Ok(None) };
-        let failed = |e| ProbeError::Io {
-            what: "run",
-            path: program.clone(),
-            source: std::io::Error::other(e),
-        };
-        let answer = ask_tool(&program, &["--version"], VERSION_LIMIT).map_err(failed)?;
+        let answer = ask_tool(&program, &["--version"], VERSION_LIMIT);
+        let answer =
+            answer.map_err(std::io::Error::other).map_err(ProbeError::io("run", &program))?;
         let version = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         Ok(Some(Self { program, version }))
     }
@@ -116,7 +113,7 @@ impl Fio {
         ExecContext::new(journal, stop).execute(&step)?;
         let path = answer(place);
         let text = std::fs::read_to_string(&path);
-        parse(point, &text.map_err(|source| ProbeError::Io { what: "read", path, source })?)
+        parse(point, &text.map_err(ProbeError::io("read", &path))?)
     }
 }
 

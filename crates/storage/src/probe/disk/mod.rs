@@ -83,7 +83,7 @@ impl DiskPlan {
     /// # Errors
     /// [`ProbeError`]: the path is neither, cannot be read, or is too small.
     pub fn new(path: &Path, options: &DiskOptions) -> Result<Self, ProbeError> {
-        let failed = |what| move |source| ProbeError::Io { what, path: path.to_owned(), source };
+        let failed = |what| ProbeError::io(what, path);
         let real = fs::canonicalize(path).map_err(failed("look at"))?;
         let kind = fs::metadata(&real).map_err(failed("look at"))?.file_type();
         let is_device = kind.is_block_device();
@@ -170,8 +170,7 @@ impl DiskPlan {
         };
         let place = ProbeDirectory::make(&self.parent(), needed, self.size, journal, stop)?;
         let file = self.file(place.path());
-        let failed = |source| ProbeError::Io { what: "make", path: file.clone(), source };
-        let direct = self.prepare(&file).map_err(failed)?;
+        let direct = self.prepare(&file).map_err(ProbeError::io("make", &file))?;
         let mut probe = DiskProbe {
             driver: self.fio.as_ref().map_or_else(|| builtin::NAME.to_owned(), fio::Fio::name),
             direct,

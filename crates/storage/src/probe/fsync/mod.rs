@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use pgdyno_exec::journal::Journal;
 use pgdyno_facts as facts;
@@ -96,9 +96,8 @@ pub fn fsync(
             }
             _ => vec![&one],
         };
-        let found = measure(&work, &paths, options.per_test, stop).map_err(|source| {
-            ProbeError::Io { what: "write and flush a file in", path: directory.to_owned(), source }
-        })?;
+        let found = measure(&work, &paths, options.per_test, stop)
+            .map_err(ProbeError::io("write and flush a file in", directory))?;
         let outcome = match found {
             TestOutcome::Stopped => break,
             TestOutcome::NotAvailable(why) => FsyncOutcome::NotAvailable(why),
@@ -122,9 +121,6 @@ pub fn fsync(
 
 /// Returns the rate at which one writer makes a block durable with fdatasync in `directory`: one
 /// test of the probe, for as long as `for_`.
-///
-/// # Errors
-/// [`ProbeError`].
 pub fn fsync_rate(
     storage: &str,
     directory: &Path,
@@ -134,10 +130,9 @@ pub fn fsync_rate(
 ) -> Result<FsyncRate, ProbeError> {
     let place = ProbeDirectory::make(directory, Bytes(FILE_BYTES as u64), None, journal, stop)?;
     let file = filled(&place, "0", FILE_BYTES, stop)?;
-    let measured_at = Epoch::from_time(SystemTime::now());
-    let found = measure(&fdatasync(WAL_BLOCK_BYTES), &[&file], for_, stop).map_err(|source| {
-        ProbeError::Io { what: "write and flush a file in", path: directory.to_owned(), source }
-    })?;
+    let measured_at = Epoch::now();
+    let found = measure(&fdatasync(WAL_BLOCK_BYTES), &[&file], for_, stop)
+        .map_err(ProbeError::io("write and flush a file in", directory))?;
     let TestOutcome::Measured { operations: flushes, latency, seconds } = found else {
         return Err(ProbeError::Interrupted);
     };
@@ -172,7 +167,7 @@ fn filled(
         }
         file.sync_all()
     };
-    write().map_err(|source| ProbeError::Io { what: "fill", path: path.clone(), source })?;
+    write().map_err(ProbeError::io("fill", &path))?;
     Ok(path)
 }
 
