@@ -24,6 +24,7 @@ use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, Install, find_all};
 use pgdyno_storage::probe::fsync_rate;
 use pgdyno_storage::{MountedStack, Stack, Surroundings, Wipe};
+use pgdyno_test_support::median;
 
 static RUN: AtomicBool = AtomicBool::new(false);
 
@@ -193,16 +194,11 @@ fn measure(options: &Options) -> Result<(), Failure> {
             }
         }
         let ratio = |side: usize| {
-            median(
-                found[side]
-                    .iter()
-                    .zip(&found[2])
-                    .map(|(other, emulated)| emulated / other)
-                    .collect(),
-            )
+            let pairs = found[side].iter().zip(&found[2]);
+            median(&pairs.map(|(other, emulated)| emulated / other).collect::<Vec<_>>())
         };
         let (to_plain, to_memory) = (ratio(0), ratio(1));
-        let [plain, memory, emulated] = found.map(median);
+        let [plain, memory, emulated] = found.map(|all| median(&all));
         writeln!(
             out,
             "{name:<34}{plain:>10.0}{memory:>10.0}{emulated:>10.0}{to_plain:>16.2}{to_memory:>18.2}"
@@ -239,14 +235,4 @@ fn injected(
         )?;
     }
     Ok(())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
-    }
 }

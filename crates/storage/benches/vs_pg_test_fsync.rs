@@ -15,6 +15,7 @@ use pgdyno_exec::journal::Journal;
 use pgdyno_model::probe::{Flushes, FsyncTest};
 use pgdyno_postgres::{Install, find_all};
 use pgdyno_storage::probe::{FsyncOptions, fsync};
+use pgdyno_test_support::median;
 
 /// How far a ratio may be from 1 before its line is marked.
 const TOLERANCE: f64 = 0.1;
@@ -97,13 +98,13 @@ fn compare(options: &Options) -> Result<(), Failure> {
             writeln!(out, "{name:<40}{:>12}{:>15}", "n/a", "n/a")?;
             continue;
         }
-        let ratio = median(ours.iter().zip(&theirs).map(|(a, b)| a / b).collect());
+        let ratio = median(&ours.iter().zip(&theirs).map(|(a, b)| a / b).collect::<Vec<_>>());
         let mark = if (ratio - 1.0).abs() > TOLERANCE { "  !" } else { "" };
         writeln!(
             out,
             "{name:<40}{:>12.0}{:>15.0}{ratio:>8.2}{mark}",
-            median(ours),
-            median(theirs)
+            median(&ours),
+            median(&theirs)
         )?;
     }
     Ok(())
@@ -142,14 +143,4 @@ fn pg_test_fsync(program: &Path, directory: &Path, seconds: u32) -> Result<Vec<R
         }
     }
     Ok(rates)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
-    }
 }

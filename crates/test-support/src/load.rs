@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pgdyno_engine::script::{Script, Value};
 use pgdyno_engine::{LoadObserver, LoadSpec, WeightedScript};
+use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Span;
@@ -55,6 +56,20 @@ pub fn spec(target: Target, script: &str) -> LoadSpec {
 /// As [`Length::Duration`] has it.
 pub fn lasting(span: Duration) -> Length {
     Length::Duration(Span(span))
+}
+
+/// Asserts how many transactions of a load succeeded and failed, and how many clients were aborted.
+#[track_caller]
+pub fn assert_counts(m: &Measurement, expected: (u64, u64, u32)) {
+    let counts = (m.transactions, m.failed, m.counters.aborted_clients);
+    assert_eq!(counts, expected, "{:?}", m.counters.abort_reasons);
+}
+
+/// Asserts why the first client of a load was aborted.
+#[track_caller]
+pub fn assert_aborted(m: &Measurement, words: &str) {
+    let reasons = &m.counters.abort_reasons;
+    assert!(reasons[0].contains(words), "no `{words}` in {reasons:?}");
 }
 
 /// Nobody watches.

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use pgdyno_connect::control;
-use pgdyno_connect::control::Client;
+use pgdyno_connect::control::{self, Client};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
 use pgdyno_model::experiment::Connect;

@@ -1,4 +1,4 @@
-//! Medians of the ratios that benches print.
+//! Medians that benches print.
 
 /// A median with a 95% bootstrap interval.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,8 @@ impl std::fmt::Display for Interval {
     }
 }
 
-fn median(values: &[f64]) -> f64 {
+/// Returns the median of `values`; NaN without any.
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pgdyno_analysis::{RunView, analyse};
-use pgdyno_model::experiment::{Length, LoadOptions, Loading, Protocol};
-use pgdyno_model::facts::{BuildSource, HostFacts, ServerFacts, Setting, StorageFacts};
+use pgdyno_model::experiment::Length;
+use pgdyno_model::facts::{HostFacts, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::measurement::{Measurement, Second};
 use pgdyno_model::record::{SessionEnd, SessionRecord};
-use pgdyno_model::units::{Bytes, Epoch, Span};
+use pgdyno_model::units::{Epoch, Span};
 use pgdyno_model::{
     Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord, Treatment, TrialRecord,
 };
 use pgdyno_store::{SessionId, Store};
 
-use crate::records::{Random, session_record};
+use crate::records::{
+    self, Random, START, build_source, empty_trial, run_called, session_record, storage_facts,
+};
 
-/// 2026-11-21 07:00:00 UTC, in nanoseconds.
-const START: u64 = 1_795_244_400_000_000_000;
 /// The window of every trial (seconds).
 pub const WINDOW_S: f64 = 60.0;
 
@@ -29,21 +29,12 @@ pub fn builds(count: usize, repeats: u32, random: &mut Random) -> Plan {
 
 /// A plan of one factor `build` with these levels, each block in an order of its own.
 pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
+    let like = records::plan(0);
     let treatment = |level: &&str| Treatment {
         levels: Levels(vec![("build".into(), LevelValue::Text((*level).into()))]),
-        storage: "here".into(),
-        workload: "tpcb-like".into(),
-        scale: 10,
         clients: 8,
-        threads: 1,
-        protocol: Protocol::Prepared,
-        options: LoadOptions::default(),
-        device: pgdyno_model::storage::DeviceSettings::default(),
-        postgres_version: None,
-        postgres_bindir: None,
-        server: None,
-        generators: None,
         settings: BTreeMap::from([("application_name".into(), (*level).into())]),
+        ..like.treatments[0].clone()
     };
     let mut trials = Vec::new();
     for block in 1..=repeats {
@@ -62,19 +53,10 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
         factors: vec!["build".into()],
         treatments: levels.iter().map(treatment).collect(),
         trials,
-        warm_up: Span::from_secs(2),
         length: Length::Duration(Span::from_secs(60)),
         seed: 1,
         data_seed: None,
-        margin: None,
-        loading: Loading::default(),
-        stopping: None,
-        find: None,
-        answer: None,
-        extended_after: Vec::new(),
-        crashed: Vec::new(),
-        noise_prior: None,
-        conditioning: None,
+        ..like
     }
 }
 
@@ -126,13 +108,8 @@ pub fn session(storages: &[String]) -> SessionRecord {
     let storage = |name: &String| StorageFacts {
         name: name.clone(),
         directory: "/data".into(),
-        filesystem: "ext4".into(),
-        mount_point: "/".into(),
-        mount_options: "rw,relatime".into(),
         source: "/dev/sda1".into(),
-        size: Bytes(100_000_000_000),
-        available: Bytes(60_000_000_000),
-        ..StorageFacts::default()
+        ..storage_facts()
     };
     SessionRecord { storage: storages.iter().map(storage).collect(), ..session_record() }
 }
@@ -160,13 +137,6 @@ pub fn trial(plan: &Plan, planned: &PlannedTrial, tps: f64, latencies: u32) -> T
     settings.extend(treatment.settings.clone());
     settings.remove("application_name");
     TrialRecord {
-        ordinal: planned.ordinal,
-        block: planned.block,
-        treatment: planned.treatment,
-        repeat: planned.repeat,
-        started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
-        measured_at: None,
-        failure: None,
         measurement: Some(Measurement {
             transactions: (tps * WINDOW_S).round() as u64,
             measured_s: WINDOW_S,
@@ -175,18 +145,13 @@ pub fn trial(plan: &Plan, planned: &PlannedTrial, tps: f64, latencies: u32) -> T
             latency,
             ..Measurement::default()
         }),
-        server_count: None,
         server: Some(ServerFacts {
             version: "PostgreSQL 15.14".into(),
             version_num: 150_014,
-            build: BuildSource::Found {
-                bindir: "/usr/lib/postgresql/15/bin".into(),
-                how: "Debian's folder".into(),
-            },
+            build: build_source(),
             settings: settings.iter().map(setting).collect(),
         }),
-        telemetry: Vec::new(),
-        server_log: String::new(),
+        ..empty_trial(*planned)
     }
 }
 
@@ -223,14 +188,10 @@ fn begin_on(
     plan: &Plan,
 ) -> SessionId {
     let record = RunRecord {
-        id: id.into(),
         recipe: recipe.into(),
         started_at: Epoch(START + 1_000_000_000_000 * number),
-        pgdyno_version: "0.1.0".into(),
-        folder: "/home/anna".into(),
-        experiment: "[experiment]\n".into(),
         overrides: Vec::new(),
-        plan: plan.clone(),
+        ..run_called(id, plan.clone())
     };
     let mut storages: Vec<String> = plan.treatments.iter().map(|t| t.storage.clone()).collect();
     storages.sort();

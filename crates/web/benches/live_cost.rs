@@ -14,23 +14,21 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pgdyno_engine::script::Script;
-use pgdyno_engine::{LiveSecond, LoadObserver, LoadSpec, WeightedScript, run_load};
+use pgdyno_engine::{LiveSecond, LoadObserver, LoadSpec, run_load};
 use pgdyno_exec::process::current_owner;
 use pgdyno_lab::live::{Feed, load_second};
-use pgdyno_model::PlannedTrial;
 use pgdyno_model::experiment::{Length, Protocol};
-use pgdyno_model::live::{LiveRun, LoadSecond};
+use pgdyno_model::live::LoadSecond;
 use pgdyno_model::measurement::Measurement;
 use pgdyno_model::progress::{Event, Progress, Silent};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::units::{Epoch, Span};
+use pgdyno_model::units::Span;
 use pgdyno_store::Store;
-use pgdyno_test_support::{Interval, Server};
+use pgdyno_test_support::load::spec;
+use pgdyno_test_support::{Interval, Server, live_run};
 use support::{get, serving};
 
 /// The run that is watched.
@@ -60,13 +58,12 @@ struct Bench {
 
 impl Bench {
     fn measure(&self, on_second: &(dyn Fn(&LiveSecond) + Sync)) -> Measurement {
-        let script = Arc::new(Script::parse("select", "SELECT 1;").unwrap());
         let spec = LoadSpec {
             clients: NonZeroU32::new(self.clients).unwrap(),
             protocol: Protocol::Prepared,
             warm_up: Duration::from_millis(500),
             length: Length::Duration(Span::from_secs(self.seconds.into())),
-            ..LoadSpec::new(self.server.unix(), vec![WeightedScript { script, weight: 1 }])
+            ..spec(self.server.unix(), "SELECT 1;")
         };
         let observer = LoadObserver { stop: &GO_ON, on_open: &|_| {}, on_second };
         run_load(&spec, &observer).unwrap()
@@ -80,7 +77,8 @@ impl Bench {
         meanwhile: impl FnOnce() -> T + Send,
     ) -> (Measurement, T) {
         let feed = Feed::new(&Silent, store);
-        feed.event(&Event::Begun { run: live_run(), trials: 1, store: store.to_owned() });
+        let run = live_run(RUN, current_owner().unwrap());
+        feed.event(&Event::Begun { run, trials: 1, store: store.to_owned() });
         std::thread::scope(|scope| {
             let meanwhile = scope.spawn(meanwhile);
             let on_second = |live: &LiveSecond| feed.event(&Event::Load(record(live)));
@@ -103,24 +101,6 @@ impl Bench {
                 seen
             }),
         }
-    }
-}
-
-fn live_run() -> LiveRun {
-    let planned = PlannedTrial { ordinal: 0, block: 1, treatment: 0, repeat: 1 };
-    LiveRun {
-        schema: LiveRun::SCHEMA.into(),
-        run: RUN.into(),
-        recipe: RUN.into(),
-        question: None,
-        started_at: Epoch(0),
-        owner: current_owner().unwrap(),
-        treatments: vec!["all".into()],
-        trials: vec![planned],
-        done: Vec::new(),
-        warm_up_s: 0.5,
-        window_s: None,
-        is_open_ended: false,
     }
 }
 

@@ -4,6 +4,7 @@ use pgdyno_analysis::comparison::runs::{CompareNote, CompareOptions, compare};
 use pgdyno_model::units::Span;
 use pgdyno_model::{LevelValue, Levels, TrialRecord};
 use pgdyno_store::Store;
+use pgdyno_test_support::assert_contains;
 use pgdyno_test_support::records::{
     by, fill_with, first_treatments, generators, plan, refused, run_called, speed_up, store,
 };
@@ -61,10 +62,7 @@ fn treatments_of_one_run_share_its_noise_and_are_compared_once() {
     assert_eq!(named.by, ["synchronous_commit"]);
     assert_eq!(named.pairs[0].ratio.ci95, view.pairs[0].ratio.ci95);
     let itself = refused(compare(&store, "run", "run", &CompareOptions::default()));
-    assert!(
-        itself.contains("with itself") && itself.contains("--by synchronous_commit"),
-        "{itself}"
-    );
+    assert_contains(&itself, &["with itself", "--by synchronous_commit"]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Courses over ordered factors and interactions of two, from the store to figures.
 
-use pgdyno_analysis::PairRow;
-use pgdyno_analysis::analyse;
+use pgdyno_analysis::{PairRow, analyse};
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{Answer, AnswerKind, LevelValue, Plan, Stopping};
 use pgdyno_store::Store;

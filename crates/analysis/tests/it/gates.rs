@@ -4,9 +4,8 @@ use pgdyno_analysis::Withheld;
 use pgdyno_analysis::comparison::runs::{CompareNote, GateState, Outcome};
 use pgdyno_analysis::gate::Form;
 use pgdyno_store::{Store, Stored};
-use pgdyno_test_support::records;
 use pgdyno_test_support::records::{
-    alike, fill_with, gated, run_at, run_called, run_of_two, set_tps, store,
+    self, alike, fill_with, gated, run_at, run_called, run_of_two, set_tps, store,
 };
 
 fn state(store: &Store, a: &str, b: &str, text: &str) -> (GateState, Outcome) {

@@ -1,9 +1,10 @@
 //! Where the difference between two treatments lies.
 
-use pgdyno_analysis::{RunView, WhyView, analyse};
-use pgdyno_test_support::records;
+use pgdyno_analysis::{RunView, WhyView};
+use pgdyno_model::record::SessionEnd;
 use pgdyno_test_support::records::{
-    RUN, assert_adds_up, filesystems, run_record, set_statements, store, zfs_and_xfs,
+    add_run, assert_adds_up, failed_trial, filesystems, run_record, session_record, set_statements,
+    store, trial, zfs_and_xfs,
 };
 
 fn only(view: &RunView) -> &WhyView {
@@ -14,21 +15,17 @@ fn only(view: &RunView) -> &WhyView {
 #[test]
 fn sides_and_gap_are_of_the_same_trials() {
     // Of the second treatment's trials two have no place in a block of the first.
-    let (_folder, mut store) = store();
     let record = run_record(filesystems(4));
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &records::session_record()).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = records::trial(&record.plan, *planned);
+    let trials = record.plan.trials.iter().map(|planned| {
+        let mut t = trial(&record.plan, *planned);
         let off = 1.0 + 0.1 * f64::from(t.block) + 0.002 * f64::from((t.ordinal * 3) % 4);
         set_statements(&mut t, off);
         if t.treatment == 1 && t.block > 2 {
-            t = records::failed_trial(*planned);
+            t = failed_trial(*planned);
         }
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, pgdyno_model::record::SessionEnd::Failed).unwrap();
-    let view = analyse(&store, RUN).unwrap();
+        t
+    });
+    let view = add_run(&mut store().1, &record, &session_record(), SessionEnd::Failed, trials);
     // Whatever is said adds up.
     for why in &view.why {
         let latency = why.latency.as_ref().unwrap();

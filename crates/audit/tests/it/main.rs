@@ -38,6 +38,16 @@ pub fn checks_of<'a>(audit: &'a Audit, rule: &str) -> Vec<&'a Checked> {
     audit.checked.iter().filter(|c| c.rule == rule).collect()
 }
 
+/// How much a rule found right.
+pub fn checks(audit: &Audit, rule: &str) -> usize {
+    checks_of(audit, rule).len()
+}
+
+/// Whether a rule found something.
+pub fn speaks(audit: &Audit, rule: &str) -> bool {
+    audit.findings.iter().any(|f| f.rule == rule)
+}
+
 /// The rules that found something, with their severities.
 pub fn findings_of(audit: &Audit) -> Vec<(&'static str, Severity)> {
     audit.findings.iter().map(|f| (f.rule, f.severity)).collect()

@@ -1,15 +1,11 @@
 //! Figures that pgbench and sysbench print twice, and commands against their reports.
 
-use pgdyno_audit::{
-    Asked, Audit, Confidence, DesignKind, Finding, Kind, LoadKind, RepeatsKind, RunKind, Severity,
-};
+use pgdyno_audit::Confidence::{Certain, Likely};
+use pgdyno_audit::Severity::{Serious, Warning};
+use pgdyno_audit::{Asked, DesignKind, Finding, Kind, LoadKind, RepeatsKind, RunKind};
 
 use super::rules::{clean, run};
-use super::{Figures as _, audit_of, checks_of, close, finding, findings_of};
-
-fn speaks(audit: &Audit, rule: &str) -> bool {
-    audit.findings.iter().any(|f| f.rule == rule)
-}
+use super::{Figures as _, audit_of, checks, checks_of, close, finding, findings_of, speaks};
 
 /// The parameter of a command that its report has otherwise.
 fn asked_otherwise(finding: &Finding) -> Option<&Asked> {
@@ -36,7 +32,7 @@ fn percentages_and_sums_of_failures_are_computed_again() {
     ] {
         let audit = with(wrong);
         let f = finding(&audit, "printed-shares");
-        assert_eq!((f.severity, f.sure), (Severity::Serious, Confidence::Certain), "{wrong}");
+        assert_eq!((f.severity, f.sure), (Serious, Certain), "{wrong}");
     }
     for right in [
         "number of failed transactions: 100 (0.033%)",
@@ -76,7 +72,7 @@ fn no_more_threads_than_clients_run() {
     let text = clean().replace("number of threads: 8", "number of threads: 40");
     let audit = audit_of(&text);
     let f: Vec<_> = audit.findings.iter().filter(|f| f.rule == "transactions").collect();
-    assert_eq!((f.len(), f[0].severity), (3, Severity::Serious));
+    assert_eq!((f.len(), f[0].severity), (3, Serious));
     assert_eq!(f[0].kind, Kind::Run(RunKind::Threads { threads: 40.0, clients: 16.0 }));
 }
 
@@ -90,7 +86,7 @@ fn rows_have_no_more_clients_at_work_than_there_are() {
     };
     let audit = table("80.0", "latency avg (ms)");
     let f = finding(&audit, "littles-law");
-    assert_eq!((f.severity, f.line()), (Severity::Serious, 3));
+    assert_eq!((f.severity, f.line()), (Serious, 3));
     assert_eq!((f.figure("clients_at_work"), f.figure("clients")), (80.0.into(), 8.0.into()));
     assert_eq!(checks_of(&table("8.0", "latency avg (ms)"), "littles-law")[0].lines, [3, 4]);
     for other in ["p99 latency (ms)", "max latency (ms)", "latency (us)", "latency"] {
@@ -178,7 +174,7 @@ fn a_report_is_of_what_the_command_above_it_asks_for() {
         let f = f.unwrap_or_else(|| panic!("{wrong}: {:#?}", audit.findings));
         assert_eq!(
             (f.rule, f.severity, f.sure),
-            ("command-contradiction", Severity::Warning, Confidence::Likely),
+            ("command-contradiction", Warning, Likely),
             "{wrong}"
         );
     }
@@ -213,7 +209,7 @@ fn a_rate_that_was_not_reached_is_told() {
     let audit = limited(310.0);
     let f = finding(&audit, "rate-reached");
     close(&f.figure("percent"), 31.0);
-    assert_eq!(checks_of(&limited(995.0), "rate-reached").len(), 1);
+    assert_eq!(checks(&limited(995.0), "rate-reached"), 1);
 }
 
 #[test]
@@ -223,8 +219,8 @@ fn runs_that_differ_are_not_called_alike() {
         let other = run(3_590_000, 3990.0, 4.01, "").replace("number of clients: 16", second);
         audit_of(&format!("## a\n{first}\n## b\n{other}"))
     };
-    assert_eq!(checks_of(&two("number of clients: 16"), "unequal-runs").len(), 1);
-    assert_eq!(checks_of(&two("number of clients: 65"), "unequal-runs").len(), 0);
+    assert_eq!(checks(&two("number of clients: 16"), "unequal-runs"), 1);
+    assert_eq!(checks(&two("number of clients: 65"), "unequal-runs"), 0);
 }
 
 #[test]
@@ -236,7 +232,7 @@ fn a_column_that_counts_rows_names_no_repeats() {
     let labels: Vec<&str> =
         audit.recognised.tables[0].rows.iter().map(|row| row.label.as_str()).collect();
     assert_eq!(labels, ["ext4", "xfs", "btrfs"]);
-    assert_eq!(findings_of(&audit), [("one-repeat", Severity::Warning)]);
+    assert_eq!(findings_of(&audit), [("one-repeat", Warning)]);
     assert!(checks_of(&audit, "told-apart").is_empty());
 
     let threads = audit_of(

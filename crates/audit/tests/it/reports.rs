@@ -1,10 +1,12 @@
 //! Whole reports: the field reports behind this project, reduced to figures and tool output, and
 //! pgbench's output of every version.
 
-use pgdyno_audit::{Confidence, Severity, WhyNot};
+use pgdyno_audit::Confidence::{Likely, Possible};
+use pgdyno_audit::Severity::{Note, Serious, Warning};
+use pgdyno_audit::WhyNot;
 use serde_json::Value;
 
-use super::{Figures as _, checks_of, close, finding, findings_of, fixture};
+use super::{Figures as _, checks, checks_of, close, finding, findings_of, fixture};
 
 #[test]
 fn filesystems_are_recomputed_and_what_four_repeats_cannot_show_is_said() {
@@ -20,7 +22,7 @@ fn filesystems_are_recomputed_and_what_four_repeats_cannot_show_is_said() {
         alike.figure("rows"),
         serde_json::json!(["ext2", "xfs-default", "xfs-optimized", "jfs"])
     );
-    assert_eq!((alike.severity, alike.line()), (Severity::Warning, 15));
+    assert_eq!((alike.severity, alike.line()), (Warning, 15));
     assert_eq!(alike.figure("highest"), Value::Null);
     assert_eq!(alike.figure("others"), serde_json::json!([]));
 
@@ -29,7 +31,7 @@ fn filesystems_are_recomputed_and_what_four_repeats_cannot_show_is_said() {
     assert_eq!((singles[0].quoted.as_str(), singles[0].line()), ("reiserfs 101 101.00 15.98", 18));
 
     let rising = finding(&audit, "rising-repeats");
-    assert_eq!((rising.lines.as_slice(), rising.sure), (&[15, 19, 21][..], Confidence::Likely));
+    assert_eq!((rising.lines.as_slice(), rising.sure), (&[15, 19, 21][..], Likely));
     assert_eq!(finding(&audit, "barriers-off").lines, [3, 7]);
     assert!(audit.is_serious());
 }
@@ -47,8 +49,8 @@ fn a_ratio_in_prose_is_not_checked_and_the_gap_has_its_statement() {
         assert_eq!(checks_of(&audit, rule).len(), 2, "{rule}");
     }
     assert_eq!(checks_of(&audit, "checkpoint-cycle")[0].lines.len(), 2);
-    assert_eq!(finding(&audit, "synchronous-commit-off").severity, Severity::Warning);
-    assert_eq!(finding(&audit, "barriers-off").severity, Severity::Serious);
+    assert_eq!(finding(&audit, "synchronous-commit-off").severity, Warning);
+    assert_eq!(finding(&audit, "barriers-off").severity, Serious);
     // sync is set at the top and shown otherwise at the end.
     assert_eq!(finding(&audit, "property-contradiction").lines, [76, 4]);
     assert_eq!(finding(&audit, "zfs-logbias").line(), 75);
@@ -62,11 +64,7 @@ fn a_cache_experiment_is_consistent_and_one_trial_each() {
     let audit = fixture("ssd-acceptance.txt");
     assert_eq!(
         findings_of(&audit),
-        [
-            ("write-cache", Severity::Warning),
-            ("one-repeat", Severity::Warning),
-            ("idle-device", Severity::Warning),
-        ]
+        [("write-cache", Warning), ("one-repeat", Warning), ("idle-device", Warning),]
     );
     // "util below 100%" says nothing of a disk that waited for processors.
     close(&finding(&audit, "idle-device").figure("utilised_percent"), 45.2);
@@ -76,16 +74,16 @@ fn a_cache_experiment_is_consistent_and_one_trial_each() {
     let ceiling = checks_of(&audit, "fsync-ceiling")[0];
     close(&ceiling.figure("fsync_per_second"), 11309.527);
     close(&checks_of(&audit, "littles-law")[0].figure("clients_at_work"), 15.9778);
-    assert_eq!(checks_of(&audit, "percentages").len(), 1);
+    assert_eq!(checks(&audit, "percentages"), 1);
     assert_eq!(audit.recognised.fsync.len(), 16);
 }
 
 #[test]
 fn scenarios_that_vary_a_setting_are_no_slip() {
     let audit = fixture("group-commit.txt");
-    assert_eq!(finding(&audit, "synchronous-commit-off").severity, Severity::Note);
-    assert_eq!(finding(&audit, "checkpoint-cycle").sure, Confidence::Possible);
-    assert_eq!(finding(&audit, "write-cache").severity, Severity::Warning);
+    assert_eq!(finding(&audit, "synchronous-commit-off").severity, Note);
+    assert_eq!(finding(&audit, "checkpoint-cycle").sure, Possible);
+    assert_eq!(finding(&audit, "write-cache").severity, Warning);
     assert_eq!(audit.findings.len(), 3);
     assert!(!audit.is_serious());
 }

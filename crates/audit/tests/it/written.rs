@@ -1,7 +1,7 @@
 //! Reports as people write them: repeats under headings, warm-ups, quotations, settings and heads
 //! of tables.
 
-use pgdyno_audit::Severity;
+use pgdyno_audit::Severity::{Serious, Warning};
 
 use super::rules::{clean, run};
 use super::{Figures as _, audit_of, checks_of, finding, findings_of};
@@ -134,7 +134,7 @@ fn settings_are_read_as_people_write_them() {
         let audit = audit_of(&format!("x\n{text}\n\n{}", clean()));
         assert_eq!(
             (findings_of(&audit), finding(&audit, "fsync-off").line()),
-            (vec![("fsync-off", Severity::Serious)], line),
+            (vec![("fsync-off", Serious)], line),
             "{text}"
         );
     }
@@ -173,7 +173,7 @@ fn tables_are_read_whatever_their_throughput_is_called() {
         "latency (ms)",
         "Runtime",
     ] {
-        assert_eq!(findings_of(&table(head)), [("one-repeat", Severity::Warning)], "{head}");
+        assert_eq!(findings_of(&table(head)), [("one-repeat", Warning)], "{head}");
     }
     for other in [
         "throughput (MB/s)",
@@ -194,7 +194,7 @@ fn tables_are_read_whatever_their_throughput_is_called() {
         "best viewed on paper",
     ] {
         let text = format!("{said}\n\n| fs | tps |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n");
-        assert_eq!(findings_of(&audit_of(&text)), [("one-repeat", Severity::Warning)], "{said}");
+        assert_eq!(findings_of(&audit_of(&text)), [("one-repeat", Warning)], "{said}");
     }
     // A row without figures is no head.
     let audit = audit_of(

@@ -1,8 +1,7 @@
 //! Bad input is refused with its place and a remedy, before anything is made.
 
-use crate::support;
-use crate::support::{Ended, World, quick};
-use pgdyno_test_support::Tmpfs;
+use crate::support::{Ended, World, elements, finish, quick};
+use pgdyno_test_support::{Tmpfs, assert_contains};
 use rustix::fs::FallocateFlags;
 
 /// Asserts exit code 1, an error, and nothing on disk or in the store. Returns the error.
@@ -21,31 +20,21 @@ fn refused(world: &World, sets: &[&str]) -> String {
 fn words_that_mean_nothing_are_answered_with_the_nearest() {
     let world = World::new();
     let error = refused(&world, &["load.clents=2"]);
-    assert!(
-        error.contains("unknown key `clents`") && error.contains("nearest is `clients`"),
-        "{error}"
-    );
+    assert_contains(&error, &["unknown key `clents`", "nearest is `clients`"]);
     let error = refused(&world, &["workload.scale=0"]);
     assert!(error.contains("--set workload.scale=0"), "{error}");
     let error = refused(&world, &["workload.name=tpcb-lik"]);
     assert!(error.contains("built in are tpcb-like"), "{error}");
-    let unknown = world.run(&["run", "quickstrat"]);
-    assert_eq!(unknown.code, Some(1));
-    assert!(unknown.err.contains("quickstart"), "{}", unknown.err);
-    assert_eq!(world.run(&["rum"]).code, Some(1));
-    assert_eq!(world.run(&["show", "latest"]).code, Some(1));
+    world.run(&["run", "quickstrat"]).exits(1).says("quickstart");
+    world.run(&["rum"]).exits(1);
+    world.run(&["show", "latest"]).exits(1);
 }
 
 #[test]
 fn settings_are_judged_by_the_server_before_anything_is_measured() {
     let world = World::new();
     let error = refused(&world, &["factors.synchronous_commit=[\"on\", \"maybe\"]"]);
-    assert!(
-        error.contains("synchronous_commit")
-            && error.contains("maybe")
-            && error.contains("remote_apply"),
-        "{error}"
-    );
+    assert_contains(&error, &["synchronous_commit", "maybe", "remote_apply"]);
     let error = refused(&world, &["factors.shared_bufers=[\"8MB\"]"]);
     assert!(error.contains("shared_bufers") && error.contains("shared_buffers"), "{error}");
     let error = refused(&world, &["factors.port=[5433]"]);
@@ -78,9 +67,8 @@ fn a_refused_connection_is_told_without_the_password() {
     let world = World::new();
     // Nobody listens on port 1.
     let dsn = "postgresql://anna:hunter2@127.0.0.1:1/test";
-    let ended = world.run(&["run", "quickstart", "--dsn", dsn]);
-    assert_eq!(ended.code, Some(1), "{}", ended.err);
-    assert!(ended.err.contains("127.0.0.1") && ended.err.contains("refused"), "{}", ended.err);
+    let ended = world.run(&["run", "quickstart", "--dsn", dsn]).exits(1);
+    ended.says("127.0.0.1").says("refused");
     assert!(!ended.err.contains("hunter2"), "{}", ended.err);
 }
 
@@ -131,12 +119,11 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
         }
         free == 0
     });
-    let ended = support::ended(child.wait_with_output().unwrap());
-    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    finish(child).exits(2);
     let trials = world.show("latest")["trials"].clone();
     assert_eq!(trials[0]["state"], "completed", "what was complete is kept");
     // Whatever the server had words for: its log is on that disk.
-    let failures = trials.as_array().unwrap().iter().filter_map(|trial| trial["failure"].as_str());
+    let failures = elements(&trials).filter_map(|trial| trial["failure"].as_str());
     let failures: Vec<&str> = failures.collect();
     assert!(
         !failures.is_empty() && failures.iter().all(|f| f.contains(" is full: ")),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::pgbench_support;
 use crate::support::fake_server::{FakeServer, Mode};
-use crate::support::{Ended, World, ended, signal};
-use pgdyno_test_support::wait_for;
+use crate::support::{Ended, World, finish, signal};
+use pgdyno_test_support::{test_name, wait_for};
 
 /// Time after which a command counts as hung and is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -19,12 +19,12 @@ fn end_of(mut child: Child, what: &str) -> Ended {
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > patience {
             child.kill().unwrap();
-            let killed = ended(child.wait_with_output().unwrap());
+            let killed = finish(child);
             panic!("{what}: it did not end\n{}{}", killed.out, killed.err);
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    ended(child.wait_with_output().unwrap())
+    finish(child).with_case(what)
 }
 
 fn dsn(server: &FakeServer, more: &str) -> String {
@@ -70,8 +70,7 @@ fn a_signal_ends_whatever_waits_for_a_control_connection() {
                 let child = quiet(command);
                 server.await_arrival();
                 signal(child.id().cast_signed(), name);
-                let ended = end_of(child, &what);
-                assert_eq!(ended.code, Some(130), "{what}: {}{}", ended.out, ended.err);
+                end_of(child, &what).exits(130);
             }
         }
     }
@@ -87,8 +86,7 @@ fn a_signal_ends_whatever_waits_for_a_load_connection() {
             let child = quiet(world.command(&["pgbench", "-n", "-S", "-T", "60", &dsn]));
             server.await_arrival();
             signal(child.id().cast_signed(), name);
-            let ended = end_of(child, &format!("{mode:?}, {name}"));
-            assert_eq!(ended.code, Some(130), "{mode:?}: {}{}", ended.out, ended.err);
+            end_of(child, &format!("{mode:?}, {name}")).exits(130);
         }
     }
 }
@@ -99,17 +97,9 @@ fn connecting_takes_no_longer_than_connect_timeout_up_to_the_first_ready() {
     for mode in &STALLS[..4] {
         for honest in [0, SETUP] {
             let server = FakeServer::start(honest, *mode);
-            let child = quiet(world.command(&[
-                "pgbench",
-                "-n",
-                "-S",
-                "-T",
-                "60",
-                &dsn(&server, "connect_timeout=1"),
-            ]));
-            let ended = end_of(child, &format!("{mode:?}"));
-            assert_eq!(ended.code, Some(1), "{mode:?}: {}{}", ended.out, ended.err);
-            assert!(ended.err.contains("within 1s"), "{mode:?}: {}", ended.err);
+            let dsn = dsn(&server, "connect_timeout=1");
+            let child = quiet(world.command(&["pgbench", "-nS", "-T60", &dsn]));
+            end_of(child, &format!("{mode:?}")).exits(1).says("within 1s");
         }
     }
 }
@@ -120,8 +110,7 @@ fn a_server_without_end_is_left() {
     for mode in [Mode::EndlessSettings, Mode::EndlessNotices, Mode::GiantMessage] {
         let server = FakeServer::start(0, mode);
         for (n, command) in commands(&world, &dsn(&server, "")).into_iter().enumerate() {
-            let ended = end_of(quiet(command), &format!("{mode:?}, command {n}"));
-            assert_eq!(ended.code, Some(1), "{mode:?}: {}{}", ended.out, ended.err);
+            let ended = end_of(quiet(command), &format!("{mode:?}, command {n}")).exits(1);
             let said = match mode {
                 Mode::GiantMessage => "at most 65536 are taken",
                 Mode::EndlessNotices => "more than 10000 messages",
@@ -169,21 +158,15 @@ fn a_second_signal_ends_the_process_at_once() {
         // Its handler may be interrupted.
         std::thread::sleep(Duration::from_millis(300));
         signal(pid, second);
-        let ended = end_of(child, &format!("{first}, {second}"));
-        assert_eq!(ended.code, Some(status), "{first}, {second}");
+        end_of(child, &format!("{first}, {second}")).exits(status);
         drop(reader);
     }
 }
 
 #[test]
 fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
-    let Some(server) =
-        pgbench_support::Server::newest("a_lock_that_somebody_holds_is_no_reason_to_be_deaf")
-    else {
-        return;
-    };
-    let made = server.pgdyno("pgbench -i -q our");
-    assert_eq!(made.code, Some(0), "{}", made.err);
+    let Some(server) = pgbench_support::Server::newest(test_name!()) else { return };
+    server.pgdyno("pgbench -i -q our").exits(0);
     let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
     let until = |sql: &str, wanted: &str| {
         let patience = Instant::now() + PATIENCE;
@@ -208,8 +191,7 @@ fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
                 let child = quiet(command);
                 until(waiting, "1");
                 signal(child.id().cast_signed(), name);
-                let ended = end_of(child, args);
-                assert_eq!(ended.code, Some(130), "{args}: {}{}", ended.out, ended.err);
+                end_of(child, args).exits(130);
                 // Nothing of ours stands in the queue for the lock.
                 until(waiting, "0");
             }
@@ -221,8 +203,7 @@ fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
         );
         holder.join().unwrap();
     });
-    let honest = server.pgdyno("pgbench -S -t 10 our");
-    assert_eq!(honest.code, Some(0), "{}", honest.err);
+    server.pgdyno("pgbench -S -t 10 our").exits(0);
 }
 
 #[test]
@@ -251,20 +232,18 @@ fn the_password_is_not_sent_in_clear_unless_that_is_asked_for_by_name() {
             } else {
                 assert_eq!(ended.code, Some(1), "{}", ended.err);
                 assert!(secrets.is_empty(), "{required}: {secrets:?}");
-                assert!(ended.err.contains("clear"), "{}", ended.err);
+                ended.says("clear");
                 assert!(!ended.err.contains("hunter2"), "{}", ended.err);
             }
         }
     }
     // And the server that lets in without any proof.
     let server = FakeServer::start(9, Mode::Honest);
-    let refused =
-        world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=scram-sha-256")]);
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains("server did not complete authentication"), "{}", refused.err);
-    let trusted =
-        world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=none")]);
-    assert_eq!(trusted.code, Some(0), "{}", trusted.err);
+    world
+        .run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=scram-sha-256")])
+        .exits(1)
+        .says("server did not complete authentication");
+    world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=none")]).exits(0);
 }
 
 #[test]
@@ -278,10 +257,11 @@ fn a_script_of_the_users_own_is_all_that_a_server_is_sent() {
         end_of(quiet(world.command(&[&own, more, &[&dsn]].concat())), "a script")
     };
     for more in [&[][..], &["-C"]] {
-        let ended = run(more);
-        assert_eq!(ended.code, Some(0), "{more:?}: {}", ended.err);
-        assert!(ended.out.contains("processed: 3/3"), "{more:?}: {}", ended.out);
-        assert!(ended.out.contains("server 15.4"), "as it announced: {}", ended.out);
+        run(more)
+            .with_case(format!("{more:?}"))
+            .exits(0)
+            .prints("processed: 3/3")
+            .prints("server 15.4");
     }
 }
 
@@ -293,18 +273,8 @@ fn a_server_that_answers_more_than_was_asked_measures_nothing() {
             for mode in [Mode::Honest, Mode::FiveReady, Mode::FiveReplies, Mode::CopyData] {
                 let server = FakeServer::start(SETUP, mode);
                 let dsn = dsn(&server, "sslmode=disable");
-                let args = [
-                    "pgbench",
-                    "-n",
-                    "-S",
-                    "-t",
-                    "500",
-                    "-M",
-                    protocol,
-                    "--reactor",
-                    reactor,
-                    &dsn,
-                ];
+                let reactor = format!("--reactor={reactor}");
+                let args = ["pgbench", "-nS", "-t500", "-M", protocol, &reactor, &dsn];
                 let what = format!("{reactor}, {protocol}, {mode:?}");
                 let ended = end_of(quiet(world.command(&args)), &what);
                 if mode == Mode::Honest {
@@ -321,8 +291,7 @@ fn a_server_that_answers_more_than_was_asked_measures_nothing() {
 
 #[test]
 fn a_server_that_ends_a_load_is_quoted_and_the_same_command_goes_on() {
-    let name = "a_server_that_ends_a_load_is_quoted_and_the_same_command_goes_on";
-    let Some(server) = pgbench_support::Server::newest(name) else { return };
+    let Some(server) = pgbench_support::Server::newest(test_name!()) else { return };
     let load = || {
         let mut command = server.pgdyno_command();
         command.args(["load", "tpcb-like", "--scale", "5", "-d", "our"]);
@@ -335,10 +304,9 @@ fn a_server_that_ends_a_load_is_quoted_and_the_same_command_goes_on() {
     while !["1", "2"].contains(&server.ask("our", end).as_str()) {
         assert!(Instant::now() < patience, "nothing is loaded");
     }
-    let ended = end_of(ended, "load");
-    assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
-    assert!(ended.err.contains("terminating connection due to administrator"), "{}", ended.err);
-    assert!(ended.err.contains("the same command goes on"), "{}", ended.err);
-    let again = end_of(load(), "load");
-    assert_eq!(again.code, Some(0), "{}{}", again.out, again.err);
+    end_of(ended, "load")
+        .exits(1)
+        .says("terminating connection due to administrator")
+        .says("the same command goes on");
+    end_of(load(), "load").exits(0);
 }

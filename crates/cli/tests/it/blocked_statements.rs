@@ -2,8 +2,8 @@
 //! come to no harm.
 
 use crate::pgbench_support::Server;
-use crate::support::{World, ended, quick};
-use serde_json::Value;
+use crate::support::{World, finish, quick, with_sets};
+use pgdyno_test_support::test_name;
 
 /// Names a standby that does not exist.
 const NOBODY: &str = "synchronous_standby_names=nobody";
@@ -14,13 +14,12 @@ fn a_crash_test_whose_server_waits_for_a_standby_is_unknown() {
     let disk = world.disk();
     let mut args = vec!["crash", "--json", "--fault", "process", "--rounds", "1", "--no-controls"];
     args.extend(["--setting", NOBODY, "--storage", disk.to_str().unwrap()]);
-    let ended = world.run(&args);
-    assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
-    let shown: Value = serde_json::from_str(&ended.out).unwrap();
+    let ended = world.run(&args).exits(5);
+    let shown = ended.json();
     assert_eq!(shown["verdict"], "unknown", "{shown}");
     let reason = shown["reason"].as_str().unwrap();
     assert!(reason.contains("for a standby to confirm its commit"), "{reason}");
-    assert!(ended.err.contains("has waited 2 s for a standby"), "{}", ended.err);
+    ended.says("has waited 2 s for a standby");
     world.assert_nothing_left();
 }
 
@@ -34,8 +33,7 @@ fn a_level_with_which_no_data_can_be_loaded_costs_its_own_trials_only() {
         "experiment.order=\"sequential\"",
         "experiment.repeats=1",
     ];
-    let ended = world.run(&quick(&world, "quickstart", &sets));
-    assert_eq!(ended.code, Some(2), "{}{}", ended.out, ended.err);
+    world.run(&quick(&world, "quickstart", &sets)).exits(2);
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
     let failures: Vec<Option<&str>> = trials.iter().map(|t| t["failure"].as_str()).collect();
@@ -48,18 +46,22 @@ fn a_level_with_which_no_data_can_be_loaded_costs_its_own_trials_only() {
 #[test]
 #[ignore = "long: locks are waited for until they are given up"]
 fn a_lock_that_somebody_holds_fails_the_trial_and_its_holder_is_named() {
-    let name = "a_lock_that_somebody_holds_fails_the_trial_and_its_holder_is_named";
-    let Some(server) = Server::newest(name) else { return };
+    let Some(server) = Server::newest(test_name!()) else { return };
     let world = World::new();
     let dsn = format!(
         "postgres.dsn=\"host={} user=postgres dbname=our\"",
         server.directory("server").display()
     );
-    let sets = [dsn.as_str(), "factors={}", "load.clients=1", "experiment.repeats=6"];
-    let mut run = vec!["run".to_owned(), "quickstart".to_owned()];
-    for set in sets.iter().chain(&["load.duration=1s", "load.rate=100", "workload.scale=1"]) {
-        run.extend(["--set".to_owned(), (*set).to_owned()]);
-    }
+    let sets = [
+        dsn.as_str(),
+        "factors={}",
+        "load.clients=1",
+        "experiment.repeats=6",
+        "load.duration=1s",
+        "load.rate=100",
+        "workload.scale=1",
+    ];
+    let run = with_sets(&["run", "quickstart"], sets);
     let child = world.spawn(&run);
     world.until("a trial", || world.trials_stored() == 1);
     let lock =
@@ -83,8 +85,7 @@ fn a_lock_that_somebody_holds_fails_the_trial_and_its_holder_is_named() {
         world.until("its end", || server.ask("our", waiting) != waiter);
         server.ask("our", &format!("select pg_terminate_backend({pid})"));
         held.join().unwrap();
-        let ended = ended(child.wait_with_output().unwrap());
-        assert_eq!(ended.code, Some(2), "{}{}", ended.out, ended.err);
+        let ended = finish(child).exits(2);
         let named = format!("that the server's process {pid} holds");
         assert!(ended.err.contains(&named), "{named}: {}", ended.err);
     });

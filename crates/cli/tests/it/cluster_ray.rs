@@ -2,15 +2,12 @@
 //! two processors each. `just cluster` installs Ray and runs these tests; each starts a cluster of
 //! its own.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)] // helpers of tests fail as tests do
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
-use crate::cluster_support::{Bench, assert_failed, lab, text, worker, workers};
+use crate::cluster_support::{Bench, assert_failed, lab, worker, workers};
 use pgdyno_exec::process::Identity;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 const PYTHON: &str = "PGDYNO_RAY_PYTHON";
 
@@ -45,8 +42,7 @@ impl Cluster {
         let cluster = Self { python, raylets, _home: home };
         let bench = Bench { ray_address: Some(address), ..Bench::new() };
         // Ships the program, which has hundreds of megabytes in a build for tests.
-        let shipped = bench.run("ray:workers=3,wait=5m", &["-c", "3", "-t", "1"]);
-        assert!(shipped.status.success(), "{}", text(&shipped).1);
+        bench.run("ray:workers=3,wait=5m", &["-c", "3", "-t", "1"]).exits(0);
         (cluster, bench)
     }
 
@@ -67,56 +63,33 @@ impl Drop for Cluster {
 #[ignore = "needs Ray: `just cluster`"]
 fn three_nodes_offer_one_load_and_are_named() {
     let (_cluster, bench) = Cluster::start();
-    let ended = bench.run("ray:workers=3", &["-c", "6", "-j", "3", "-t", "100"]);
-    let (out, err) = text(&ended);
-    assert!(ended.status.success(), "{err}");
-    assert!(out.contains("actually processed: 600/600"), "{out}");
-    for node in ["r1", "r2", "r3"] {
-        assert!(out.contains(&format!("pgdyno: {node} ")), "{out}");
-    }
-    eprintln!("{out}");
+    bench.assert_one_load("ray:workers=3", ["r1", "r2", "r3"]);
     assert!(workers().is_empty());
     // The cluster is free again.
-    let again = bench.run("ray:workers=3", &["-c", "6", "-j", "6", "-t", "10"]);
-    assert!(again.status.success(), "{}", text(&again).1);
+    bench.run("ray:workers=3", &["-c", "6", "-j", "6", "-t", "10"]).exits(0);
 }
 
 #[test]
 #[ignore = "needs Ray: `just cluster`"]
 fn a_killed_worker_ends_the_run_and_is_named() {
     let (_cluster, mut bench) = Cluster::start();
-    let run = bench.start("ray:workers=3");
-    let since = Instant::now();
-    worker("r2").signal(Signal::KILL);
-    let ended = run.wait_with_output().unwrap();
-    bench.assert_all_gone("kill -9 of a worker", since);
-    assert_failed(&ended, &["generator r2 in second", "its worker ended"]);
+    let told = ("a worker", &["generator r2 in second", "its worker ended"][..]);
+    bench.assert_ends("ray:workers=3", told, |_| worker("r2").signal(Signal::KILL));
 }
 
 #[test]
 #[ignore = "needs Ray: `just cluster`"]
 fn a_killed_raylet_ends_the_run_and_is_named() {
     let (cluster, mut bench) = Cluster::start();
-    let run = bench.start("ray:workers=3");
-    let since = Instant::now();
-    cluster.raylet(2).signal(Signal::KILL);
-    let ended = run.wait_with_output().unwrap();
-    bench.assert_all_gone("kill -9 of a raylet", since);
-    assert_failed(&ended, &["generator r2 in second", "its worker ended"]);
+    let told = ("a raylet", &["generator r2 in second", "its worker ended"][..]);
+    bench.assert_ends("ray:workers=3", told, |_| cluster.raylet(2).signal(Signal::KILL));
 }
 
 #[test]
 #[ignore = "needs Ray: `just cluster`"]
 fn a_killed_or_interrupted_coordinator_leaves_nothing() {
     let (_cluster, mut bench) = Cluster::start();
-    for (signal, status) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
-        let run = bench.start("ray:workers=3");
-        let since = Instant::now();
-        kill_process(Pid::from_child(&run), signal).unwrap();
-        let ended = run.wait_with_output().unwrap();
-        assert_eq!(ended.status.code(), status.or(ended.status.code()));
-        bench.assert_all_gone(&format!("{signal:?} of pgdyno"), since);
-    }
+    bench.assert_coordinator_leaves_nothing("ray:workers=3");
 }
 
 #[test]
@@ -125,13 +98,13 @@ fn what_ray_does_not_have_is_said() {
     let (cluster, bench) = Cluster::start();
     let few = ["-c", "4", "-t", "1"];
     let words = ["0 of 4 workers came", "of the cluster's 3 nodes 3 have", "ray status"];
-    assert_failed(&bench.run("ray:workers=4", &few), &words);
+    assert_failed(bench.run("ray:workers=4", &few), &words);
     let many = ["-c", "9", "-j", "9", "-t", "1"];
-    assert_failed(&bench.run("ray:workers=3", &many), &["of the cluster's 3 nodes 0 have"]);
+    assert_failed(bench.run("ray:workers=3", &many), &["of the cluster's 3 nodes 0 have"]);
     // Nobody is there any more.
     drop(cluster);
     let words = ["0 of 2 workers came", "no Ray cluster answers"];
-    assert_failed(&bench.run("ray:workers=2", &few), &words);
+    assert_failed(bench.run("ray:workers=2", &few), &words);
 }
 
 #[test]

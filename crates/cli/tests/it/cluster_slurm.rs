@@ -1,12 +1,10 @@
 //! `--generators slurm:…` and `--hosts slurm:…` on a real Slurm with three nodes, n1 to n3, of two
 //! processors each. `just cluster` starts it and runs these tests.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)] // helpers of tests fail as tests do
-
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
-use crate::cluster_support::{Bench, assert_failed, lab, text, worker, workers};
+use crate::cluster_support::{Bench, assert_failed, lab, worker, workers};
+use crate::support::{Ended, ended};
 use pgdyno_test_support::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -22,14 +20,7 @@ fn assert_no_job() {
 #[ignore = "needs Slurm: `just cluster`"]
 fn three_tasks_offer_one_load_and_are_named_after_their_nodes() {
     let bench = Bench::new();
-    let ended = bench.run("slurm:3", &["-c", "6", "-j", "3", "-t", "100"]);
-    let (out, err) = text(&ended);
-    assert!(ended.status.success(), "{err}");
-    assert!(out.contains("actually processed: 600/600"), "{out}");
-    for node in ["n1", "n2", "n3"] {
-        assert!(out.contains(&format!("pgdyno: {node} ")), "{out}");
-    }
-    eprintln!("{out}");
+    bench.assert_one_load("slurm:3", ["n1", "n2", "n3"]);
     assert_no_job();
     assert!(workers().is_empty());
 }
@@ -38,9 +29,7 @@ fn three_tasks_offer_one_load_and_are_named_after_their_nodes() {
 #[ignore = "needs Slurm: `just cluster`"]
 fn tasks_share_nodes_when_there_are_more_of_them() {
     let bench = Bench::new();
-    let ended = bench.run("slurm:4", &["-c", "8", "-j", "4", "-t", "50"]);
-    let (out, err) = text(&ended);
-    assert!(ended.status.success(), "{err}");
+    let Ended { out, .. } = bench.run("slurm:4", &["-c", "8", "-j", "4", "-t", "50"]).exits(0);
     assert!(out.contains("actually processed: 400/400"), "{out}");
     let names: Vec<_> =
         ["n1", "n2", "n3"].map(|n| out.matches(&format!("pgdyno: {n}")).count()).into();
@@ -52,12 +41,8 @@ fn tasks_share_nodes_when_there_are_more_of_them() {
 #[ignore = "needs Slurm: `just cluster`"]
 fn a_killed_worker_ends_the_run_and_is_named() {
     let mut bench = Bench::new();
-    let run = bench.start("slurm:3");
-    let since = Instant::now();
-    worker("n2").signal(Signal::KILL);
-    let ended = run.wait_with_output().unwrap();
-    bench.assert_all_gone("kill -9 of a worker", since);
-    assert_failed(&ended, &["generator n2 in second", "its worker ended"]);
+    let told = ("a worker", &["generator n2 in second", "its worker ended"][..]);
+    bench.assert_ends("slurm:3", told, |_| worker("n2").signal(Signal::KILL));
     assert_no_job();
 }
 
@@ -65,30 +50,19 @@ fn a_killed_worker_ends_the_run_and_is_named() {
 #[ignore = "needs Slurm: `just cluster`"]
 fn a_killed_or_interrupted_coordinator_leaves_nothing() {
     let mut bench = Bench::new();
-    for (signal, status) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
-        let run = bench.start("slurm:3");
-        let pid = Pid::from_child(&run);
-        let since = Instant::now();
-        kill_process(pid, signal).unwrap();
-        let ended = run.wait_with_output().unwrap();
-        assert_eq!(ended.status.code(), status.or(ended.status.code()));
-        bench.assert_all_gone(&format!("{signal:?} of pgdyno"), since);
-        assert_no_job();
-    }
+    bench.assert_coordinator_leaves_nothing("slurm:3");
+    assert_no_job();
 }
 
 #[test]
 #[ignore = "needs Slurm: `just cluster`"]
 fn a_killed_srun_ends_the_run() {
     let mut bench = Bench::new();
-    let run = bench.start("slurm:3");
-    let children = pgdyno_exec::process::children(i32::try_from(run.id()).unwrap());
-    let [srun] = children.as_slice() else { panic!("{children:?}") };
-    let since = Instant::now();
-    srun.signal(Signal::KILL);
-    let ended = run.wait_with_output().unwrap();
-    bench.assert_all_gone("kill -9 of srun", since);
-    assert_failed(&ended, &["its worker ended"]);
+    bench.assert_ends("slurm:3", ("srun", &["its worker ended"]), |run| {
+        let children = pgdyno_exec::process::children(i32::try_from(run.id()).unwrap());
+        let [srun] = children.as_slice() else { panic!("{children:?}") };
+        srun.signal(Signal::KILL);
+    });
     assert_no_job();
 }
 
@@ -98,8 +72,8 @@ fn what_slurm_does_not_have_is_said() {
     let bench = Bench::new();
     let many = ["-c", "8", "-j", "8", "-t", "1"];
     // More tasks than processors, more event loops than a node has, more than are free.
-    assert_failed(&bench.run("slurm:7", &many), &["0 of 7 workers came", "error: ", "sinfo"]);
-    assert_failed(&bench.run("slurm:2", &many), &["0 of 2 workers came", "error: ", "sinfo"]);
+    assert_failed(bench.run("slurm:7", &many), &["0 of 7 workers came", "error: ", "sinfo"]);
+    assert_failed(bench.run("slurm:2", &many), &["0 of 2 workers came", "error: ", "sinfo"]);
     let mut other = Command::new("srun")
         .args(["--ntasks=5", "sleep", "600"])
         .stdin(Stdio::null())
@@ -109,7 +83,7 @@ fn what_slurm_does_not_have_is_said() {
         let queue = Command::new("squeue").args(["-h", "-t", "R"]).output().unwrap();
         (!queue.stdout.is_empty()).then_some(())
     });
-    assert_failed(&bench.run("slurm:3", &["-c", "3", "-t", "1"]), &["busy", "salloc"]);
+    assert_failed(bench.run("slurm:3", &["-c", "3", "-t", "1"]), &["busy", "salloc"]);
     kill_process(Pid::from_child(&other), Signal::TERM).unwrap();
     other.wait().unwrap();
     assert_no_job();
@@ -125,8 +99,10 @@ fn a_slurm_that_does_not_answer_is_said() {
     std::fs::write(conf.path(), text.replace(port, nobody)).unwrap();
     let mut command = bench.command("slurm:2");
     command.env("SLURM_CONF", conf.path()).args(["-c", "2", "-t", "1"]);
-    let ended = command.output().unwrap();
-    assert_failed(&ended, &["0 of 2 workers came", "Unable to contact slurm controller"]);
+    assert_failed(
+        ended(command.output().unwrap()),
+        &["0 of 2 workers came", "Unable to contact slurm controller"],
+    );
 }
 
 #[test]
@@ -144,9 +120,7 @@ fn an_allocation_of_the_users_is_used() {
             None => outer.env_remove(name),
         };
     }
-    let ended = outer.output().unwrap();
-    let (out, err) = text(&ended);
-    assert!(ended.status.success(), "{err}");
+    let Ended { out, .. } = ended(outer.output().unwrap()).exits(0);
     assert!(out.contains("pgdyno: n2 ") && out.contains("pgdyno: n3 "), "{out}");
     assert_no_job();
 }
@@ -185,9 +159,7 @@ max_start_skew = "60s"
         .env("PGDYNO_STORE", folder.path().join("store.sqlite3"))
         .arg("run")
         .arg(&experiment);
-    let ended = run.stdin(Stdio::null()).output().unwrap();
-    let (out, err) = text(&ended);
-    assert!(ended.status.success(), "{out}{err}");
+    let Ended { out, .. } = ended(run.stdin(Stdio::null()).output().unwrap()).exits(0);
     assert!(out.contains("n3"), "{out}");
     assert_no_job();
 }

@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use crate::support;
-use crate::support::{Ended, FORCE, World, ended, quick};
+use crate::support::{self, Ended, FORCE, World, ended, quick};
+use pgdyno_test_support::assert_contains;
 use serde_json::Value;
 
 /// The status that a shell reports of a program that SIGPIPE ended.
@@ -27,9 +27,10 @@ fn onto_nobody(world: &World, arguments: &[&str]) -> Ended {
 /// Standard output's failure is the command's, and is told in one line where somebody may have to
 /// act.
 fn assert_output_matters(world: &World, arguments: &[&str]) {
-    let full = onto_full(world, arguments);
-    assert_eq!(full.code, Some(1), "{arguments:?}: {}", full.err);
-    assert!(full.err.contains("No space left on device"), "{arguments:?}: {}", full.err);
+    onto_full(world, arguments)
+        .with_case(format!("{arguments:?}"))
+        .exits(1)
+        .says("No space left on device");
     let gone = onto_nobody(world, arguments);
     assert_eq!(gone.code, READER_GONE, "{arguments:?}: {}", gone.err);
     assert!(
@@ -50,10 +51,11 @@ fn short_run(world: &World, more: &[&str]) -> Ended {
 #[test]
 fn output_that_cannot_be_written_is_a_failure_of_every_command_that_prints() {
     let world = World::new();
-    let disk = world.disk();
-    let disk = disk.to_str().unwrap();
-    let report = world.file("report.txt", "tps = 100.0 (excluding connections establishing)\n");
-    let report = report.to_str().unwrap();
+    let disk: &str = &world.disk().display().to_string();
+    let report: &str = &world
+        .file("report.txt", "tps = 100.0 (excluding connections establishing)\n")
+        .display()
+        .to_string();
     for arguments in [
         &["--help"][..],
         &["--version"],
@@ -79,8 +81,7 @@ fn output_that_cannot_be_written_is_a_failure_of_every_command_that_prints() {
     }
     world.assert_nothing_left();
     // What was measured is kept although it could not be shown.
-    let probes = world.run(&["list", "--probes", "--json"]).out;
-    let probes: Value = serde_json::from_str(&probes).unwrap();
+    let probes = world.run(&["list", "--probes", "--json"]).json();
     assert_eq!(probes.as_array().unwrap().len(), 2);
     // A mistake stays one.
     assert_eq!(onto_full(&world, &["list", "--nonsense"]).code, Some(1));
@@ -96,7 +97,7 @@ fn a_runs_results_reports_and_json() {
         (Some(0), ""),
         "progress is left out, results are not"
     );
-    assert!(quiet.out.contains("synchronous_commit"), "{}", quiet.out);
+    quiet.prints("synchronous_commit");
     let page = short_run(&world, &["-o", "-"]);
     assert!(
         page.out.starts_with("<!doctype html>") && page.out.ends_with("</html>\n"),
@@ -145,26 +146,25 @@ fn places_of_reports(world: &World) {
     let written = world.run(&["report", FORCE, two[0], two[1]]);
     let name = format!("{run}-1-{run}-synchronous_commit=off");
     assert!(written.code == Some(0) && written.out.starts_with(&format!("report of {name}: ")));
-    let unknown = world.run(&["report", "nobody"]);
-    assert_eq!(unknown.code, Some(1));
-    assert!(unknown.err.contains("nobody") && unknown.err.contains("help: "), "{}", unknown.err);
+    world.run(&["report", "nobody"]).exits(1).says("nobody").says("help: ");
     // Made by pgdyno, whatever its version: written anew. Anybody else's: left as it is.
-    assert_eq!(world.run(&["report", run]).code, Some(0));
+    world.run(&["report", run]).exits(0);
     std::fs::write(&default, "my notes").unwrap();
-    let refused = world.run(&["report"]);
-    assert!(refused.code == Some(1) && refused.err.contains("help: "), "{}", refused.err);
+    world.run(&["report"]).exits(1).says("help: ");
     assert_eq!(std::fs::read_to_string(&default).unwrap(), "my notes");
-    let named = world.run(&["report", "-o", default.to_str().unwrap()]);
-    assert_eq!(named.code, Some(0), "a file that is named is replaced: {}", named.err);
+    world
+        .run(&["report", "-o", default.to_str().unwrap()])
+        .with_case("a file that is named is replaced")
+        .exits(0);
     // A link stays one, and what it leads to is replaced; what is no file is written to.
     let (link, target) = (world.path("link.html"), world.file("target.html", ""));
     std::os::unix::fs::symlink(&target, &link).unwrap();
-    assert_eq!(world.run(&["report", "-o", link.to_str().unwrap()]).code, Some(0));
+    world.run(&["report", "-o", link.to_str().unwrap()]).exits(0);
     assert!(link.is_symlink() && support::is_filled(&target));
     let full = world.path("full");
     std::os::unix::fs::symlink("/dev/full", &full).unwrap();
-    let full = world.run(&["report", "-o", full.to_str().unwrap()]);
-    assert!(full.code == Some(1) && full.err.contains("No space left"), "{}", full.err);
+    let full = world.run(&["report", "-o", full.to_str().unwrap()]).exits(1);
+    full.says("No space left");
     assert!(!std::fs::metadata("/dev/full").unwrap().is_file());
 }
 
@@ -182,8 +182,7 @@ fn notes(world: &World) {
 /// Two equal runs of one repeat tell how far equal runs differ, and nothing of their trials.
 fn noise_of_two_runs(world: &World) {
     let noise = world.run(&["noise"]).out;
-    assert!(noise.contains("1 degree of freedom"), "{noise}");
-    assert!(noise.contains("the noise of its trials is not known"), "{noise}");
+    assert_contains(&noise, &["1 degree of freedom", "the noise of its trials is not known"]);
     let planned = world.run(&["run", "quickstart", "--dry-run"]).out;
     assert!(planned.contains("\nWhat the run can tell\n- Not known"), "{planned}");
 }
@@ -205,26 +204,16 @@ fn schema(world: &World, arguments: &[&str]) -> String {
 }
 
 fn schemas(world: &World) {
-    let disk = world.disk();
-    let disk = disk.to_str().unwrap();
-    let report = world.file(
-        "report.txt",
-        "number of clients: 8\ntps = 100.0 (excluding connections establishing)\n",
-    );
-    let report = report.to_str().unwrap();
-    let crash = [
-        "crash",
-        "--fault",
-        "process",
-        "--rounds",
-        "1",
-        "--no-controls",
-        "--load",
-        "100ms",
-        "--storage",
-        disk,
-        "--json",
-    ];
+    let disk: &str = &world.disk().display().to_string();
+    let report: &str = &world
+        .file(
+            "report.txt",
+            "number of clients: 8\ntps = 100.0 (excluding connections establishing)\n",
+        )
+        .display()
+        .to_string();
+    let crash = "crash --fault process --rounds 1 --no-controls --load 100ms --json --storage";
+    let crash: Vec<&str> = crash.split(' ').chain([disk]).collect();
     for (expected, arguments) in [
         ("pgdyno.probe/1", &["fsync", disk, "--duration", "1ms", "--json"][..]),
         ("pgdyno.audit/1", &["audit", report, "--json"]),
@@ -255,8 +244,7 @@ fn the_store_is_the_options_then_the_environments_then_the_default() {
     let probe = |variable: &str, more: &[&str]| {
         let arguments =
             [&["fsync", disk.to_str().unwrap(), "--duration", "1ms"][..], more].concat();
-        let done = ended(world.command(&arguments).env("PGDYNO_STORE", variable).output().unwrap());
-        assert_eq!(done.code, Some(0), "{}", done.err);
+        ended(world.command(&arguments).env("PGDYNO_STORE", variable).output().unwrap()).exits(0);
     };
     probe(named.to_str().unwrap(), &[]);
     assert!(named.exists() && !world.path("data/pgdyno/store.sqlite3").exists());
@@ -270,8 +258,7 @@ fn the_store_is_the_options_then_the_environments_then_the_default() {
 #[test]
 fn quiet_and_verbose_may_stand_anywhere_and_errors_stay() {
     let world = World::new();
-    let disk = world.disk();
-    let disk = disk.to_str().unwrap();
+    let disk: &str = &world.disk().display().to_string();
     for arguments in [
         &["-q", "fsync", disk, "--duration", "1ms"][..],
         &["fsync", disk, "--duration", "1ms", "--quiet"],
@@ -283,19 +270,13 @@ fn quiet_and_verbose_may_stand_anywhere_and_errors_stay() {
         !world.run(&["fsync", disk, "--duration", "1ms"]).err.is_empty(),
         "else progress is told"
     );
-    let failed = world.run(&["show", "nothing", "--quiet"]);
-    assert!(failed.code == Some(1) && failed.err.contains("error: "), "{}", failed.err);
+    world.run(&["show", "nothing", "--quiet"]).exits(1).says("error: ");
     for arguments in [["doctor", disk, "-v"], ["-v", "doctor", disk], ["doctor", disk, "--verbose"]]
     {
         assert!(!world.run(&arguments).out.contains("tells which"), "{arguments:?}");
     }
     // pgbench's options of these names are its own.
-    let misplaced = world.run(&["--quiet", "pgbench", "--help"]);
-    assert!(
-        misplaced.code == Some(1) && misplaced.err.contains("pgdyno pgbench"),
-        "{}",
-        misplaced.err
-    );
+    world.run(&["--quiet", "pgbench", "--help"]).exits(1).says("pgdyno pgbench");
 }
 
 #[test]
@@ -310,9 +291,8 @@ fn a_device_is_no_directory_and_what_to_do_is_said() {
         );
     let Some(device) = device else { return };
     let device = device.to_str().unwrap();
-    let refused = world.run(&["fsync", device]);
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains(&format!("`pgdyno disk {device}`")), "{}", refused.err);
+    let refused = world.run(&["fsync", device]).exits(1);
+    refused.says(format!("`pgdyno disk {device}`"));
     assert!(!refused.err.contains("--size"), "{}", refused.err);
 }
 
@@ -324,13 +304,9 @@ fn names_of_settings_are_checked_by_a_dry_run() {
         arguments.push("--dry-run".into());
         world.run(&arguments)
     };
-    let planned = dry(&["postgres.settings.zero_damaged_pages=on", "postgres.settings.mine.own=x"]);
-    assert!(
-        planned.code == Some(0) && planned.out.contains("checked: "),
-        "{}{}",
-        planned.out,
-        planned.err
-    );
+    dry(&["postgres.settings.zero_damaged_pages=on", "postgres.settings.mine.own=x"])
+        .exits(0)
+        .prints("checked: ");
     for (set, word) in [
         ("postgres.settings.shared_bufers=8MB", "shared_buffers"),
         ("workload.load_settings.maintenance_work_mom=8MB", "maintenance_work_mem"),
@@ -338,19 +314,18 @@ fn names_of_settings_are_checked_by_a_dry_run() {
     ] {
         let refused = dry(&[set]);
         assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""), "{set}");
-        assert!(refused.err.contains(word), "{}", refused.err);
+        refused.says(word);
     }
-    let crash = world.run(&["crash", "--fault", "process", "--setting", "fsynk=off", "--dry-run"]);
-    assert!(crash.code == Some(1) && crash.err.contains("fsync"), "{}", crash.err);
+    world
+        .run(&["crash", "--fault", "process", "--setting", "fsynk=off", "--dry-run"])
+        .exits(1)
+        .says("fsync");
     // And where it is meant, before any cluster is made.
-    let refused = world.run(&quick(&world, "quickstart", &["postgres.settings.shared_bufers=8MB"]));
-    assert!(refused.code == Some(1) && refused.err.contains("shared_buffers"), "{}", refused.err);
+    let refused =
+        world.run(&quick(&world, "quickstart", &["postgres.settings.shared_bufers=8MB"])).exits(1);
+    refused.says("shared_buffers");
     assert!(!refused.err.contains("making a cluster"), "{}", refused.err);
-    let given = world.run(&["run", "quickstart", "--dsn", "dbname=nowhere", "--dry-run"]);
-    assert!(
-        given.out.contains("not checked: names and values of settings"),
-        "{}{}",
-        given.out,
-        given.err
-    );
+    world
+        .run(&["run", "quickstart", "--dsn", "dbname=nowhere", "--dry-run"])
+        .prints("not checked: names and values of settings");
 }

@@ -45,13 +45,7 @@ fn an_experiment_of_anothers_runs_no_command_as_root_unless_it_is_named() {
     let file = world.file("theirs/experiment.toml", &experiment(&proof));
     let folder = file.parent().unwrap();
     let refused = |why: &str| {
-        let ended = run(&world, &file, &[]);
-        assert_eq!(ended.code, Some(1), "{why}: {}", ended.err);
-        assert!(
-            ended.err.contains("between.command") && ended.err.contains("--trust"),
-            "{why}: {}",
-            ended.err
-        );
+        run(&world, &file, &[]).with_case(why).exits(1).says("between.command").says("--trust");
         assert!(!proof.exists(), "{why}");
         assert_eq!(world.trials_stored(), 0);
         world.assert_nothing_left();
@@ -66,14 +60,12 @@ fn an_experiment_of_anothers_runs_no_command_as_root_unless_it_is_named() {
     refused("its folder is another's");
     let link = world.path("link.toml");
     std::os::unix::fs::symlink(&file, &link).unwrap();
-    let through = run(&world, &link, &[]);
-    assert_eq!(through.code, Some(1), "through a link of root's: {}", through.err);
+    run(&world, &link, &[]).with_case("through a link of root's").exits(1);
     // What it would do can be looked at.
     assert_eq!(run(&world, &file, &["--dry-run"]).code, Some(0));
     assert!(!proof.exists());
 
-    let named = run(&world, &file, &["--trust", folder.to_str().unwrap()]);
-    assert_eq!(named.code, Some(0), "{}", named.err);
+    run(&world, &file, &["--trust", folder.to_str().unwrap()]).exits(0);
     assert!(proof.exists(), "it was trusted by name");
 }
 
@@ -83,14 +75,12 @@ fn files_of_roots_own_and_those_without_commands_are_asked_nothing() {
     let world = World::new();
     let proof = world.path("proof");
     let own = world.file("own.toml", &experiment(&proof));
-    let ended = run(&world, &own, &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    run(&world, &own, &[]).exits(0);
     assert!(proof.exists());
     let harmless =
         world.file("theirs/harmless.toml", "[experiment]\nrepeats = 1\n[factors]\nclients = [1]\n");
     give_away(&harmless);
-    let ended = run(&world, &harmless, &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    run(&world, &harmless, &[]).exits(0);
 }
 
 #[test]
@@ -111,13 +101,11 @@ fn programs_that_anothers_experiment_names_are_not_run_as_root_not_even_by_a_dry
     let file = world.file("theirs/experiment.toml", &text);
     give_away(&file);
     for more in [&["--dry-run"] as &[&str], &[]] {
-        let refused = run(&world, &file, more);
-        assert_eq!(refused.code, Some(1), "{more:?}: {}", refused.err);
-        assert!(
-            refused.err.contains("postgres.bindir") && refused.err.contains("--trust"),
-            "{}",
-            refused.err
-        );
+        run(&world, &file, more)
+            .with_case(format!("{more:?}"))
+            .exits(1)
+            .says("postgres.bindir")
+            .says("--trust");
         assert!(!proof.exists(), "{more:?}");
     }
     run(&world, &file, &["--dry-run", "--trust", file.to_str().unwrap()]);
@@ -136,38 +124,32 @@ fn a_workloads_script_of_anothers_runs_no_shell_as_root_unless_it_is_named() {
     let own = world.file("own.toml", "[experiment]\nrepeats = 1\n[factors]\nclients = [1]\n");
     let name = format!("workload.name={}", folder.display());
     give_away(&script);
-    let refused = run(&world, &own, &["--set", &name]);
-    assert_eq!(refused.code, Some(1), "{}", refused.err);
-    assert!(refused.err.contains("\\shell") && refused.err.contains("s.sql"), "{}", refused.err);
+    run(&world, &own, &["--set", &name]).exits(1).says("\\shell").says("s.sql");
     assert!(!proof.exists());
-    let named = run(&world, &own, &["--set", &name, "--trust", script.to_str().unwrap()]);
-    assert_eq!(named.code, Some(0), "{}", named.err);
+    run(&world, &own, &["--set", &name, "--trust", script.to_str().unwrap()]).exits(0);
     assert!(proof.exists());
 }
 
 #[test]
 fn pgbenchs_shell_of_anothers_script_runs_as_root_only_where_it_is_named() {
-    let test = test_name!();
     needs!(is_root);
-    let Some(server) = Server::newest(test) else { return };
+    let Some(server) = Server::newest(test_name!()) else { return };
     let proof = server.directory("our").join("proof");
     server.script("s.sql", &format!("\\setshell x echo 1\n\\shell touch {}\n", proof.display()));
     server.script("harmless.sql", "SELECT 1;\n");
     let script = server.directory("our").join("s.sql");
     give_away(&script);
     give_away(&server.directory("our").join("harmless.sql"));
-    let refused = server.run("our", "-n -t 1 -f s.sql");
-    assert_eq!(refused.code, Some(1), "{}", refused.err);
-    assert!(refused.err.contains("pgbench: error: will not run its \\shell"), "{}", refused.err);
+    let refused = server.run("our", "-n -t 1 -f s.sql").exits(1);
+    refused.says("pgbench: error: will not run its \\shell");
     assert!(refused.err.contains("--trust") && !proof.exists(), "{}", refused.err);
-    assert_eq!(server.run("our", "-n -t 1 -f harmless.sql").code, Some(0));
-    let named = server.run("our", "-n -t 1 -f s.sql --trust=s.sql");
-    assert_eq!(named.code, Some(0), "{}", named.err);
+    server.run("our", "-n -t 1 -f harmless.sql").exits(0);
+    server.run("our", "-n -t 1 -f s.sql --trust=s.sql").exits(0);
     assert!(proof.exists());
     // root's own is asked nothing, and neither is the account that owns it.
     std::fs::remove_file(&proof).unwrap();
     chown(&script, Some(0), None).unwrap();
-    assert_eq!(server.run("our", "-n -t 1 -f s.sql").code, Some(0));
+    server.run("our", "-n -t 1 -f s.sql").exits(0);
     assert!(proof.exists());
 }
 
@@ -188,19 +170,11 @@ fn root_neither_resumes_nor_writes_a_store_of_anothers_unless_it_is_named() {
 
     let more =
         ["run", "--resume", "latest", "--set", "experiment.repeats=2", "--store", &store_text];
-    let refused = world.run(&more);
-    assert_eq!(refused.code, Some(1), "{}", refused.err);
-    assert!(
-        refused.err.contains("store.sqlite3") && refused.err.contains("--trust"),
-        "{}",
-        refused.err
-    );
-    let fresh = run(&world, &file, &with_store);
-    assert_eq!(fresh.code, Some(1), "a new run is not written into it either: {}", fresh.err);
+    world.run(&more).exits(1).says("store.sqlite3").says("--trust");
+    run(&world, &file, &with_store).with_case("a new run is not written into it either").exits(1);
     std::fs::write(world.path("r.txt"), "tps = 545.5 (excluding connections establishing)\n")
         .unwrap();
-    let imported = world.run(&["audit", "r.txt", "--store", &store_text]);
-    assert_eq!(imported.code, Some(1), "{}", imported.err);
+    world.run(&["audit", "r.txt", "--store", &store_text]).exits(1);
     assert!(!std::fs::exists(&proof).unwrap());
     // Reading is free, and leaves it as it is.
     for args in
@@ -211,8 +185,7 @@ fn root_neither_resumes_nor_writes_a_store_of_anothers_unless_it_is_named() {
     }
     assert_eq!(std::fs::read(&store).unwrap(), bytes);
 
-    let named = world.run(&[&more as &[&str], &["--trust", &store_text]].concat());
-    assert_eq!(named.code, Some(0), "{}", named.err);
+    world.run(&[&more as &[&str], &["--trust", &store_text]].concat()).exits(0);
     assert!(proof.exists());
 }
 
@@ -223,8 +196,7 @@ fn verify_tells_a_changed_figure_by_its_exit_status() {
         .file("r.txt", "number of clients: 8\ntps = 545.5 (excluding connections establishing)\n");
     let kept = world.run(&["audit", report.to_str().unwrap()]);
     assert!(kept.code != Some(1), "{}", kept.err);
-    let sound = world.run(&["verify"]);
-    assert_eq!(sound.code, Some(0), "{}", sound.err);
+    let sound = world.run(&["verify"]).exits(0);
     assert!(
         sound.out.contains("1 rows as they were stored") || sound.out.contains("no damage"),
         "{}",
@@ -236,17 +208,16 @@ fn verify_tells_a_changed_figure_by_its_exit_status() {
     let at = bytes.windows(5).position(|window| window == b"545.5").unwrap();
     bytes[at] = b'9';
     std::fs::write(&store, bytes).unwrap();
-    let damaged = world.run(&["verify", "--json"]);
-    assert_eq!(damaged.code, Some(3), "{}", damaged.err);
-    let found: serde_json::Value = serde_json::from_str(&damaged.out).unwrap();
+    let damaged = world.run(&["verify", "--json"]).exits(3);
+    let found = damaged.json();
     assert_eq!((&found["schema"], &found["sound"]), (&"pgdyno.verify/1".into(), &false.into()));
     assert_eq!(found["records"][0]["state"], "damaged");
-    let words = world.run(&["verify"]);
-    assert_eq!(words.code, Some(3));
-    assert!(words.out.contains("DAMAGED") && words.out.contains("imported_run"), "{}", words.out);
+    world.run(&["verify"]).exits(3).prints("DAMAGED").prints("imported_run");
     let id = found["records"][0]["id"].as_str().unwrap();
-    let shown = world.run(&["show", id]);
-    assert_eq!(shown.code, Some(1), "damaged figures are not shown: {}", shown.out);
-    assert!(shown.err.contains("pgdyno verify"), "{}", shown.err);
-    assert_eq!(world.run(&["verify", "nobody"]).code, Some(1));
+    world
+        .run(&["show", id])
+        .with_case("damaged figures are not shown")
+        .exits(1)
+        .says("pgdyno verify");
+    world.run(&["verify", "nobody"]).exits(1);
 }

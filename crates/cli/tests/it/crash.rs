@@ -6,16 +6,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use crate::support::{Ended, World, is_root};
+use crate::support::{Ended, World, elements, is_root};
 use serde_json::Value;
-
-fn assert_gone(world: &World) {
-    assert_eq!(world.traces(), [""; 0]);
-    world.assert_nothing_left();
-    let state = fs::read_dir(world.path("state/pgdyno")).unwrap().flatten().map(|e| e.path());
-    let ledgers: Vec<PathBuf> = state.filter(|p| p.to_string_lossy().contains("ledgers")).collect();
-    assert_eq!(ledgers, Vec::<PathBuf>::new());
-}
 
 /// Runs `crash` on the world's disk, with loads that are short and yet meet a checkpoint.
 fn crash(world: &World, options: &str) -> (Ended, Value) {
@@ -24,11 +16,8 @@ fn crash(world: &World, options: &str) -> (Ended, Value) {
 
 /// Runs [`crash`] with loads of duration `load`.
 fn crash_under(world: &World, load: &str, options: &str) -> (Ended, Value) {
-    let disk = world.disk();
-    let mut args = vec!["crash", "--json", "--load", load, "--storage", disk.to_str().unwrap()];
-    args.extend(options.split(' '));
-    let ended = world.run(&args);
-    let shown = serde_json::from_str(&ended.out).unwrap_or(Value::Null);
+    let ended = world.crash(&format!("--load {load} {options}"));
+    let shown = ended.json();
     (ended, shown)
 }
 
@@ -76,17 +65,12 @@ fn without_fsync_a_power_loss_takes_what_was_acknowledged() {
     assert!(names.iter().any(|n| n == "image-0"), "{names:?}");
     assert!(names.iter().any(|n| n.starts_with("ledger-")), "{names:?}");
     assert!(shown["notes"].to_string().contains("--no-controls"), "{}", shown["notes"]);
-    assert_gone(&world);
+    world.assert_gone();
 
     let id = shown["id"].as_str().unwrap();
-    let again: Value = serde_json::from_str(&world.run(&["show", id, "--json"]).out).unwrap();
+    let again = world.run(&["show", id, "--json"]).json();
     assert_eq!(again, shown, "the store has it whole");
-    let page = world.run(&["show", id]);
-    assert!(
-        page.out.contains("FAIL (lost)") && page.out.contains("lost (client, sequence)"),
-        "{}",
-        page.out
-    );
+    world.run(&["show", id]).prints("FAIL (lost)").prints("lost (client, sequence)");
     assert!(world.run(&["list"]).out.contains(id));
     assert_kept_until_it_is_removed(&world);
 }
@@ -94,9 +78,7 @@ fn without_fsync_a_power_loss_takes_what_was_acknowledged() {
 /// Asserts that files of a failed session in `world` are listed, removed on request, and that the
 /// record says so.
 fn assert_kept_until_it_is_removed(world: &World) {
-    let listed = || -> Value {
-        serde_json::from_str(&world.run(&["list", "--crashes", "--json"]).out).unwrap()
-    };
+    let listed = || -> Value { world.run(&["list", "--crashes", "--json"]).json() };
     let all = listed();
     let [kept] = &all.as_array().unwrap()[..] else { panic!("one session: {all}") };
     assert!(kept["kept_bytes"].as_u64().unwrap() > 1_000_000, "{kept}");
@@ -104,22 +86,15 @@ fn assert_kept_until_it_is_removed(world: &World) {
     let theirs = world.file("data/pgdyno/crashes/mine/image-0", "mine");
     symlink(world.disk(), format!("{folder}/power-2")).unwrap();
     assert!(world.run(&["clean"]).out.contains("`pgdyno clean --crashes` removes it"));
-    let planned = world.run(&["clean", "--crashes", "--dry-run"]);
-    assert!(
-        planned.out.contains(folder) && planned.out.contains("symbolic link"),
-        "{}",
-        planned.out
-    );
+    world.run(&["clean", "--crashes", "--dry-run"]).prints(folder).prints("symbolic link");
     assert!(!world.run(&["show", id]).out.contains("not there any more"));
-    let cleaned = world.run(&["clean", "--crashes"]);
-    assert_eq!(cleaned.code, Some(1), "{}{}", cleaned.out, cleaned.err);
-    assert!(cleaned.out.contains("freed") && cleaned.out.contains("left: "), "{}", cleaned.out);
+    world.run(&["clean", "--crashes"]).exits(1).prints("freed").prints("left: ");
     assert!(theirs.exists() && world.disk().exists());
     let page = world.run(&["show", id]).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(page.contains("(not there any more)"), "{page}");
     std::fs::remove_file(format!("{folder}/power-2")).unwrap();
     std::fs::remove_dir_all(theirs.parent().unwrap()).unwrap();
-    assert_eq!(world.run(&["clean", "--crashes"]).code, Some(0));
+    world.run(&["clean", "--crashes"]).exits(0);
     assert_eq!(listed()[0]["kept"], Value::Null);
 }
 
@@ -158,23 +133,21 @@ fn assert_honest(filesystem: &str, rounds: u64) {
     for check in shown["faults"][0]["each"][0]["checks"].as_array().unwrap() {
         assert_eq!(check["outcome"], "passed", "{check}");
     }
-    assert_gone(&world);
+    world.assert_gone();
 }
 
 #[test]
 fn an_honest_filesystem_passes_and_the_controls_are_seen() {
-    if is_root("an_honest_filesystem_passes_and_the_controls_are_seen") {
-        assert_honest("ext4", 1);
-    }
+    needs!(is_root);
+    assert_honest("ext4", 1);
 }
 
 #[test]
 #[ignore = "long: a series of crash rounds"]
 fn every_round_of_honest_filesystems_passes() {
-    if is_root("every_round_of_honest_filesystems_passes") {
-        assert_honest("ext4", 3);
-        assert_honest("xfs", 3);
-    }
+    needs!(is_root);
+    assert_honest("ext4", 3);
+    assert_honest("xfs", 3);
 }
 
 #[test]
@@ -197,7 +170,7 @@ fn asynchronous_commit_loses_what_it_says() {
     assert_eq!(fault["verdict"], verdict, "{}", shown["reason"]);
     // Several times what may be lost was acknowledged before.
     assert!(each[0]["struck_after_ms"].as_f64().unwrap() >= 1_200.0);
-    assert_gone(&world);
+    world.assert_gone();
 }
 
 #[test]
@@ -207,7 +180,7 @@ fn a_backend_that_is_killed_takes_nothing_with_it_and_the_seed_says_how_it_is() 
     let (ended, shown) = crash_under(&world, "300ms", options);
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     assert_eq!(shown["verdict"], "pass", "{}", shown["reason"]);
-    assert_gone(&world);
+    world.assert_gone();
     // Whatever the version: a session is repeated by its seed.
     let round = &fault(&shown, "backend")["each"][0];
     assert_eq!(
@@ -238,7 +211,7 @@ fn a_server_that_does_not_come_back_in_its_time_fails_and_is_gone() {
     assert_eq!(shown["verdict"], "FAIL (will not start)");
     let round = &shown["faults"][0]["each"][0];
     assert!(round["log"].as_str().unwrap().contains("database system"), "{round}");
-    assert_gone(&world);
+    world.assert_gone();
 }
 
 #[test]
@@ -264,9 +237,8 @@ fn after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all() {
         !world.traces().is_empty(),
         "a killed pgdyno leaves a filesystem: that is what the next start is for"
     );
-    let cleaned = world.run(&["clean"]);
-    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
-    assert_gone(&world);
+    world.run(&["clean"]).exits(0);
+    world.assert_gone();
 }
 
 #[test]
@@ -284,8 +256,7 @@ fn what_cannot_be_crashed_is_told_before_anything_is_made() {
         "--fault process --rounds 0",
     ] {
         let args: Vec<&str> = std::iter::once("crash").chain(options.split(' ')).collect();
-        let ended = world.run(&args);
-        assert_eq!(ended.code, Some(1), "{options}: {}", ended.err);
+        let ended = world.run(&args).with_case(options).exits(1);
         told.push_str(&format!("$ pgdyno crash {options}\n{}\n", ended.err));
     }
     insta::assert_snapshot!(told);
@@ -307,10 +278,12 @@ fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
         world.disk().display()
     );
     let file = world.file("both.toml", &text);
-    let ran = world.run(&["run", file.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(4), "{}{}", ran.out, ran.err);
-    assert!(ran.out.contains("crash tests") && ran.out.contains("FAIL (lost)"), "{}", ran.out);
-    assert_gone(&world);
+    world
+        .run(&["run", file.to_str().unwrap()])
+        .exits(4)
+        .prints("crash tests")
+        .prints("FAIL (lost)");
+    world.assert_gone();
 
     let shown = world.show("latest");
     assert_eq!(shown["run"]["state"], "completed");
@@ -327,23 +300,18 @@ fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
         assert!(treatment["tps"]["mean"].is_f64(), "{treatment}");
     }
     let page = world.page(&["latest"]);
-    let verdicts: Vec<&Value> =
-        page["view"]["crashes"].as_array().unwrap().iter().map(|c| &c["verdict"]).collect();
+    let verdicts: Vec<&Value> = elements(&page["view"]["crashes"]).map(|c| &c["verdict"]).collect();
     assert_eq!(verdicts, ["pass", "FAIL (lost)"]);
     assert_eq!(page["headline"]["badge"], "unsafe");
     let crash = page["view"]["crashes"][1]["id"].as_str().unwrap();
     let page = world.page(&[crash]);
     assert_eq!((&page["kind"], &page["headline"]["badge"]), (&"crash".into(), &"unsafe".into()));
-    let again = world.run(&["run", "--resume", "latest"]);
-    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
+    world.run(&["run", "--resume", "latest"]).says("nothing to go on with");
 }
 
 #[test]
 fn a_treatment_that_could_not_be_crashed_is_tried_again_by_resume() {
-    let name = "a_treatment_that_could_not_be_crashed_is_tried_again_by_resume";
-    if !is_root(name) {
-        return;
-    }
+    needs!(is_root);
     let world = World::new();
     // Room for the trial, and none for the crash tests' tables.
     let text = format!(
@@ -356,9 +324,7 @@ fn a_treatment_that_could_not_be_crashed_is_tried_again_by_resume() {
         world.disk().display()
     );
     let file = world.file("small.toml", &text);
-    let ran = world.run(&["run", file.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains("could not be crashed"), "{}", ran.err);
+    world.run(&["run", file.to_str().unwrap()]).exits(2).says("could not be crashed");
     let shown = world.show("latest");
     assert_eq!(shown["run"]["state"], "completed", "its trials are");
     // Wherever one looks, the crash tests are missed.
@@ -366,10 +332,8 @@ fn a_treatment_that_could_not_be_crashed_is_tried_again_by_resume() {
     let note = "Crash tests were asked for and are not done to the end: ";
     assert!(world.run(&["show", "latest"]).out.contains(note));
     assert!(world.run(&["list"]).out.contains("completed, 1 not crashed"));
-    let listed: Value = serde_json::from_str(&world.run(&["list", "--json"]).out).unwrap();
+    let listed = world.run(&["list", "--json"]).json();
     assert_eq!(listed[0]["not_crashed"], 1);
-    let again = world.run(&["run", "--resume", "latest"]);
-    assert_eq!(again.code, Some(2), "{}{}", again.out, again.err);
-    assert!(again.err.contains("could not be crashed"), "{}", again.err);
-    assert_gone(&world);
+    world.run(&["run", "--resume", "latest"]).exits(2).says("could not be crashed");
+    world.assert_gone();
 }

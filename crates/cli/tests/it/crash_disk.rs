@@ -3,40 +3,16 @@
 
 use std::fs;
 
-use crate::support;
-use crate::support::{World, emulates_disks};
+use crate::support::{self, World, elements, emulates_disks};
 use pgdyno_emulated_disk::{Control, Cut};
-use pgdyno_test_support::needs;
+use pgdyno_test_support::{assert_contains, needs};
 use serde_json::Value;
-
-/// Returns the processes that serve disks of the world.
-fn servers(world: &World) -> Vec<i32> {
-    let place = world.disk().canonicalize().unwrap();
-    let served = format!("PGDYNO_EMULATED_DISK={}", place.display());
-    let serves = |pid: &i32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        String::from_utf8_lossy(&environment).contains(&served)
-    };
-    let all = fs::read_dir("/proc").unwrap().flatten();
-    all.filter_map(|process| process.file_name().to_str()?.parse().ok()).filter(serves).collect()
-}
-
-/// Asserts that nothing of the world is mounted, attached or served any more.
-fn assert_gone(world: &World) {
-    assert_eq!(world.traces(), [""; 0]);
-    assert_eq!(servers(world), [0; 0]);
-    world.assert_nothing_left();
-}
 
 /// Runs `crash` with a short load. Returns the verdict on its only fault and its JSON.
 fn crash(options: &str) -> (String, Value) {
     let world = World::new();
-    let disk = world.disk();
-    let mut args = vec!["crash", "--json", "--load", "500ms", "--storage", disk.to_str().unwrap()];
-    args.extend(options.split(' '));
-    let ended = world.run(&args);
-    let shown: Value =
-        serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
+    let ended = world.crash(&format!("--load 500ms {options}"));
+    let shown = ended.json();
     let verdict = shown["faults"][0]["verdict"].as_str().unwrap().to_owned();
     assert!(shown["notes"].to_string().contains("pgdyno emulates"), "{}", shown["notes"]);
     let expected = match shown["verdict"].as_str().unwrap() {
@@ -47,13 +23,13 @@ fn crash(options: &str) -> (String, Value) {
         _ => Some(0),
     };
     assert_eq!(ended.code, expected, "{options}: {}", shown["reason"]);
-    assert_gone(&world);
+    world.assert_gone();
     (verdict, shown)
 }
 
 /// Returns the notes of all rounds of the only fault.
 fn notes(shown: &Value) -> Vec<String> {
-    let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
+    let rounds = elements(&shown["faults"][0]["each"]);
     rounds
         .flat_map(|r| r["notes"].as_array().unwrap())
         .map(|n| n.as_str().unwrap().to_owned())
@@ -62,7 +38,7 @@ fn notes(shown: &Value) -> Vec<String> {
 
 /// Returns the verdicts of the rounds of the only fault.
 fn verdicts(shown: &Value) -> Vec<String> {
-    let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
+    let rounds = elements(&shown["faults"][0]["each"]);
     rounds.map(|round| round["verdict"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -90,27 +66,24 @@ fn assert_without_flushes(filesystem: &str) {
 #[test]
 #[ignore = "long: crash rounds on three filesystems"]
 fn an_honest_disk_keeps_what_was_acknowledged_whatever_of_the_cache_survives() {
-    if emulates_disks("an_honest_disk_keeps_what_was_acknowledged_whatever_of_the_cache_survives") {
-        assert_honest("ext4 --emulated");
-        assert_honest("xfs --emulated");
-        assert_honest("btrfs");
-    }
+    needs!(emulates_disks);
+    assert_honest("ext4 --emulated");
+    assert_honest("xfs --emulated");
+    assert_honest("btrfs");
 }
 
 #[test]
 #[ignore = "long: crash rounds on further filesystems"]
 fn a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged() {
-    if emulates_disks("a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged") {
-        assert_without_flushes("ext4 --emulated --mount barrier=0");
-    }
+    needs!(emulates_disks);
+    assert_without_flushes("ext4 --emulated --mount barrier=0");
 }
 
 #[test]
 #[ignore = "long: crash rounds on further filesystems"]
 fn btrfs_without_flushes_loses_what_was_acknowledged() {
-    if emulates_disks("btrfs_without_flushes_loses_what_was_acknowledged") {
-        assert_without_flushes("btrfs --mount nobarrier");
-    }
+    needs!(emulates_disks);
+    assert_without_flushes("btrfs --mount nobarrier");
 }
 
 #[test]
@@ -202,17 +175,15 @@ fn assert_io_errors(kinds: &[&str]) {
 
 #[test]
 fn a_failed_flush_under_pgdata_loses_nothing() {
-    if emulates_disks("a_failed_flush_under_pgdata_loses_nothing") {
-        assert_io_errors(&IO_ERRORS[..1]);
-    }
+    needs!(emulates_disks);
+    assert_io_errors(&IO_ERRORS[..1]);
 }
 
 #[test]
 #[ignore = "long: more crash rounds of one fault"]
 fn four_io_errors_are_of_four_kinds_and_lose_nothing() {
-    if emulates_disks("four_io_errors_are_of_four_kinds_and_lose_nothing") {
-        assert_io_errors(&IO_ERRORS);
-    }
+    needs!(emulates_disks);
+    assert_io_errors(&IO_ERRORS);
 }
 
 #[test]
@@ -260,9 +231,8 @@ fn what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once
     control.cut(&Cut { survives: 0.0, tear: None }).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let cleaned = world.run(&["clean"]);
-    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
-    assert_gone(&world);
+    world.run(&["clean"]).exits(0);
+    world.assert_gone();
 }
 
 #[test]
@@ -283,17 +253,16 @@ fn btrfs_is_made_beside_the_dead_disk_of_a_killed_pgdyno() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    for server in servers(&dead) {
+    for server in dead.disk_servers() {
         support::signal(server, "KILL");
     }
-    dead.until("the disk to be dead", || servers(&dead).is_empty());
+    dead.until("the disk to be dead", || dead.disk_servers().is_empty());
 
     let (_, shown) = crash("--fault power --filesystem btrfs --rounds 1 --no-controls");
     assert!(verdicts(&shown).iter().all(|verdict| verdict == "pass"), "{shown}");
 
-    let cleaned = dead.run(&["clean"]);
-    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
-    assert_gone(&dead);
+    dead.run(&["clean"]).exits(0);
+    dead.assert_gone();
 }
 
 /// A disk that lies under one of PGDATA and pg_wal.
@@ -302,10 +271,9 @@ const LIE: &str = "--fault emulated-lie --filesystem ext4 --rounds 1 --no-contro
 #[test]
 #[ignore = "long: more crash rounds of one fault"]
 fn a_disk_that_lies_under_pgdata_is_caught() {
-    if emulates_disks("a_disk_that_lies_under_pgdata_is_caught") {
-        let (verdict, shown) = crash(&format!("{LIE} data"));
-        assert!(verdict.starts_with("as planted"), "{}", shown["reason"]);
-    }
+    needs!(emulates_disks);
+    let (verdict, shown) = crash(&format!("{LIE} data"));
+    assert!(verdict.starts_with("as planted"), "{}", shown["reason"]);
 }
 
 #[test]
@@ -313,21 +281,20 @@ fn a_disk_that_lies_under_pg_wal_is_caught_which_is_no_verdict_on_a_drive() {
     needs!(emulates_disks);
     let world = World::new();
     let disk = world.disk();
-    let mut args = vec!["crash", "--load", "500ms", "--storage", disk.to_str().unwrap()];
-    args.extend(LIE.split(' ').chain(["wal"]));
-    let ended = world.run(&args);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    let line = format!("crash --load 500ms --storage {} {LIE} wal", disk.display());
+    let ended = world.run_line(&line).exits(0);
     let page = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in [
-        "as planted (",
-        "says nothing about a drive of",
-        "pgdyno fsync DIR",
-        "--fault plug --witness HOST",
-    ] {
-        assert!(page.contains(words), "{words}: {page}");
-    }
+    assert_contains(
+        &page,
+        &[
+            "as planted (",
+            "says nothing about a drive of",
+            "pgdyno fsync DIR",
+            "--fault plug --witness HOST",
+        ],
+    );
     assert!(!world.path("data/pgdyno/crashes").exists(), "what was meant to fail is not kept");
-    assert_gone(&world);
+    world.assert_gone();
 }
 
 #[test]

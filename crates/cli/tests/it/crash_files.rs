@@ -2,6 +2,7 @@
 
 use crate::support::lying_server::unflushing;
 use crate::support::{World, is_root};
+use pgdyno_test_support::test_name;
 use serde_json::Value;
 
 /// Crashes a server that does not flush files below `folder`. Returns the JSON of the rounds; none
@@ -12,17 +13,12 @@ fn crashed(test: &str, folder: &str, rounds: u32) -> Option<Value> {
     }
     let world = World::new();
     let programs = unflushing(&world, folder, 1);
-    let disk = world.disk();
-    let set = format!("postgres.bindir={}", programs.display());
-    let options = format!(
-        "crash --json --fault power --filesystem ext4 --rounds {rounds} --no-controls --load 1s \
-         --set"
-    );
-    let mut args: Vec<&str> = options.split(' ').collect();
-    args.extend([set.as_str(), "--storage", disk.to_str().unwrap()]);
-    let ended = world.run(&args);
-    let shown: Value =
-        serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
+    let ended = world.crash(&format!(
+        "--fault power --filesystem ext4 --rounds {rounds} --no-controls --load 1s \
+         --set postgres.bindir={}",
+        programs.display()
+    ));
+    let shown = ended.json();
     assert_eq!(ended.code, Some(4), "{}{}", shown["reason"], ended.err);
     let each = shown["faults"][0]["each"].as_array().unwrap();
     for round in each {
@@ -34,29 +30,13 @@ fn crashed(test: &str, folder: &str, rounds: u32) -> Option<Value> {
 
 #[test]
 #[ignore = "long: a series of crash rounds"]
-fn tables_that_are_not_flushed_are_caught_in_every_round() {
-    crashed("tables_that_are_not_flushed_are_caught_in_every_round", "/data/base/", 3);
-}
-
-#[test]
-#[ignore = "long: a series of crash rounds"]
-fn a_commit_log_that_is_not_flushed_is_caught_in_every_round() {
-    crashed("a_commit_log_that_is_not_flushed_is_caught_in_every_round", "/data/pg_xact", 3);
-}
-
-#[test]
-#[ignore = "long: a series of crash rounds"]
-fn a_control_file_that_is_not_flushed_is_caught_in_every_round() {
-    crashed("a_control_file_that_is_not_flushed_is_caught_in_every_round", "/data/global/", 3);
-}
-
-#[test]
-#[ignore = "long: a series of crash rounds"]
-fn a_write_ahead_log_that_is_not_flushed_is_caught_in_every_round() {
-    crashed("a_write_ahead_log_that_is_not_flushed_is_caught_in_every_round", "/data/pg_wal", 3);
+fn tables_commit_log_control_file_and_wal_that_are_not_flushed_are_caught_in_every_round() {
+    for folder in ["/data/base/", "/data/pg_xact", "/data/global/", "/data/pg_wal"] {
+        crashed(test_name!(), folder, 3);
+    }
 }
 
 #[test]
 fn a_write_ahead_log_that_is_not_flushed_is_caught() {
-    crashed("a_write_ahead_log_that_is_not_flushed_is_caught", "/data/pg_wal", 1);
+    crashed(test_name!(), "/data/pg_wal", 1);
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use crate::support::{Ended, World, emulates_disks, ended, lying_server, signal};
+use crate::support::{Ended, World, elements, emulates_disks, finish, lying_server, signal};
 use serde_json::Value;
 
 /// Damage to the bytes of a file.
@@ -64,9 +64,8 @@ fn killed(world: &World, options: &str, enough: impl Fn(&[Value]) -> bool) {
 /// Runs `crash --resume` with `options`. Returns its end and its JSON.
 fn resumed(world: &World, options: &[&str]) -> (Ended, Value) {
     let ended = world.run(&[&["crash", "--json", "--resume"], options].concat());
-    let shown = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
-    assert_eq!(world.traces(), [""; 0]);
-    world.assert_nothing_left();
+    let shown = ended.json();
+    world.assert_gone();
     (ended, shown)
 }
 
@@ -85,10 +84,7 @@ fn without_times(shown: &Value) -> Value {
 /// Asserts that a session is refused with status 1 and the message `found`.
 #[track_caller]
 fn refused(world: &World, options: &[&str], found: &str) {
-    let ended = world.run(&[&["crash", "--resume"], options].concat());
-    assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
-    assert!(ended.err.contains(found), "{}", ended.err);
-    assert!(ended.err.contains("help: "), "{}", ended.err);
+    world.run(&[&["crash", "--resume"], options].concat()).exits(1).says(found).says("help: ");
 }
 
 #[test]
@@ -115,7 +111,7 @@ fn a_killed_session_is_judged_to_the_end_as_if_nobody_had_killed_it() {
     fs::write(folder.join("verdicts"), lines).unwrap();
     let (ended, shown) = resumed(&world, &[]);
     assert_eq!((shown["verdict"].as_str(), ended.code), (Some("pass"), Some(0)), "{shown}");
-    assert!(ended.err.contains(&format!("going on with the load that {session} recorded")));
+    ended.says(format!("going on with the load that {session} recorded"));
     let (boundaries, stretch) = (&shown["states"]["boundaries"], &shown["states"]["stretch"]);
     assert_eq!(boundaries["judged"], boundaries["total"]);
     assert_eq!(boundaries["total"].as_u64(), stretch["flushes"].as_u64().map(|n| n + 1));
@@ -156,16 +152,9 @@ fn failures_that_were_found_before_the_kill_count() {
     let kept = Path::new(states["kept"].as_str().unwrap());
     let log = kept.join("disk-log");
     let image = world.path("state.img");
-    let newest = first["newest"].to_string();
-    let made = world.run(&[
-        "disk-log",
-        log.to_str().unwrap(),
-        "--newest",
-        &newest,
-        "--image",
-        image.to_str().unwrap(),
-    ]);
-    assert_eq!(made.code, Some(0), "{}", made.err);
+    let newest = &first["newest"];
+    let (log, image) = (log.display(), image.display());
+    world.run_line(&format!("disk-log {log} --newest {newest} --image {image}")).exits(0);
     assert!(stretches(&world).is_empty());
 }
 
@@ -176,36 +165,33 @@ fn an_interrupted_session_says_how_to_go_on_and_each_obstacle_is_named() {
     refused(&world, &[], "nothing to resume");
     let interrupt = |mut child: Child, count| {
         until_judged(&world, &mut child, |judged| judged.len() >= count);
-        signal(child.id().try_into().unwrap(), "INT");
-        let ended = ended(child.wait_with_output().unwrap());
-        assert_eq!(ended.code, Some(130), "{}", ended.err);
+        signal(child.id(), "INT");
+        let ended = finish(child).exits(130);
         world.assert_nothing_left();
         ended
     };
     let first = interrupt(world.spawn(&arguments(&world, "--filesystem btrfs --load 300ms")), 2);
     let (folder, session) = stretch(&world);
-    assert!(first.err.contains(&format!("pgdyno crash --resume {session}")), "{}", first.err);
-    let shown: Value = serde_json::from_str(&first.out).unwrap();
+    first.says(format!("pgdyno crash --resume {session}"));
+    let shown = first.json();
     assert_eq!((&shown["complete"], shown["verdict"].as_str()), (&false.into(), Some("partial")));
-    let cleaned = world.run(&["clean"]);
-    assert!(cleaned.out.contains("did not judge to the end"), "{}", cleaned.out);
+    world.run(&["clean"]).prints("did not judge to the end");
     assert!(folder.join("record.json").exists(), "no sweep removes it");
 
     let mut second = world.spawn(&["crash", "--resume", &session]);
     let before = verdicts(&folder).len();
     until_judged(&world, &mut second, |judged| judged.len() > before);
     refused(&world, &[], "another pgdyno judges its states now");
-    let cleaned = world.run(&["clean", "--crashes"]);
-    assert_eq!(cleaned.code, Some(1), "{}", cleaned.out);
-    assert!(cleaned.out.contains("another pgdyno judges its states now"), "{}", cleaned.out);
+    world.run(&["clean", "--crashes"]).exits(1).prints("another pgdyno judges its states now");
     interrupt(second, before + 2);
 
     let other = "crash-20260101-000000-abcd";
     refused(&world, &[other], other);
     refused(&world, &["--exhaustive"], "--exhaustive=flushes");
-    let misused = world.run(&["crash", "--resume", &session, "--load", "1s"]);
-    assert_eq!(misused.code, Some(1), "{}", misused.err);
-    assert!(misused.err.contains("cannot be used with"), "{}", misused.err);
+    world
+        .run(&["crash", "--resume", &session, "--load", "1s"])
+        .exits(1)
+        .says("cannot be used with");
     let changes: [(&str, Change, &str); 6] = [
         (
             "record.json",
@@ -240,7 +226,7 @@ fn an_interrupted_session_says_how_to_go_on_and_each_obstacle_is_named() {
     }
     world.assert_nothing_left();
     let cleaned = world.run(&["clean", "--crashes"]);
-    assert!(cleaned.out.contains(&format!("removed: {session}")), "{}", cleaned.out);
+    cleaned.prints(format!("removed: {session}"));
     assert_eq!((cleaned.code, folder.exists()), (Some(0), false));
     refused(&world, &[&session], "nothing to resume");
 }
@@ -255,10 +241,10 @@ fn replace(text: &mut Vec<u8>, from: &str, to: &str) {
 fn a_session_whose_budget_ended_before_the_flushes_did_goes_on_with_more() {
     needs!(emulates_disks);
     let world = World::new();
-    let first = world.run(&arguments(&world, "--filesystem ext4 --load 30ms --budget 1ms"));
-    assert_eq!(first.code, Some(5), "{}", first.err);
+    let first =
+        world.run(&arguments(&world, "--filesystem ext4 --load 30ms --budget 1ms")).exits(5);
     let (_, session) = stretch(&world);
-    assert!(first.err.contains(&format!("pgdyno crash --resume {session}")), "{}", first.err);
+    first.says(format!("pgdyno crash --resume {session}"));
     refused(&world, &[], "its budget of 1ms is spent");
     let (ended, shown) = resumed(&world, &["--budget", "10m"]);
     assert_eq!((shown["verdict"].as_str(), ended.code), (Some("pass"), Some(0)), "{shown}");
@@ -288,16 +274,16 @@ fn a_run_that_was_killed_goes_on_with_the_states_of_its_treatment() {
     let (_, session) = stretch(&world);
     refused(&world, &[&session], "belongs to run");
     refused(&world, &[], "nothing to resume");
-    let ended = world.run(&["run", "--resume", "latest"]);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
-    assert!(ended.err.contains(&format!("going on with the load that {session} recorded")));
+    world
+        .run(&["run", "--resume", "latest"])
+        .exits(0)
+        .says(format!("going on with the load that {session} recorded"));
     let shown = world.show("latest");
-    let verdicts = shown["treatments"].as_array().unwrap().iter();
+    let verdicts = elements(&shown["treatments"]);
     let verdicts: Vec<&Value> = verdicts.map(|treatment| &treatment["crash"]["verdict"]).collect();
     assert_eq!(verdicts, ["pass", "pass"]);
     assert!(stretches(&world).is_empty());
-    assert_eq!(world.traces(), [""; 0]);
-    world.assert_nothing_left();
+    world.assert_gone();
 }
 
 #[test]
@@ -324,10 +310,8 @@ fn a_kill_at_every_step_leaves_nothing() {
         std::thread::sleep(into);
         child.kill().unwrap();
         child.wait().unwrap();
-        let cleaned = world.run(&["clean"]);
-        assert_eq!(cleaned.code, Some(0), "{words}: {}{}", cleaned.out, cleaned.err);
-        assert_eq!(world.traces(), [""; 0], "{words}, {into:?}");
-        world.assert_nothing_left();
+        world.run(&["clean"]).with_case(words).exits(0);
+        world.assert_gone();
         let removed = world.run(&["clean", "--crashes"]);
         assert_eq!((removed.code, stretches(&world).len()), (Some(0), 0), "{}", removed.out);
     }

@@ -1,14 +1,11 @@
 //! `pgdyno crash --exhaustive`: what is said of the states of a recorded stretch.
 
-#![allow(clippy::print_stdout, reason = "figures for the docs")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support;
-use crate::support::{Ended, World, emulates_disks, lying_server};
-use pgdyno_test_support::{RELEASE_MOUNTS, needs, test_name};
+use crate::support::{self, Ended, World, elements, emulates_disks, lying_server};
+use pgdyno_test_support::{RELEASE_MOUNTS, assert_contains, needs, test_name};
 use serde_json::Value;
 
 /// There if the kernel mounts two clones of a btrfs at a time.
@@ -16,13 +13,16 @@ const CLONES: &str = "/sys/fs/btrfs/features/temp_fsid";
 
 /// `crash --exhaustive` with a short load in `world`, and what it shows.
 fn exhaustive(world: &World, options: &str) -> (Ended, Value) {
-    let disk = world.disk();
-    let mut args = vec!["crash", "--json", "--clients", "2", "--storage", disk.to_str().unwrap()];
-    args.extend(options.split(' '));
-    let ended = world.run(&args);
-    let shown = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
+    let ended = world.crash(&format!("--clients 2 {options}"));
+    let shown = ended.json();
     assert_eq!(world.traces(), [""; 0]);
     (ended, shown)
+}
+
+/// Runs [`exhaustive`] at every flush of an ext4, with the programs of PostgreSQL in `programs`.
+fn exhaustive_with(world: &World, options: &str, programs: &Path) -> (Ended, Value) {
+    let set = format!("--set postgres.bindir={}", programs.display());
+    exhaustive(world, &format!("--exhaustive=flushes --filesystem ext4 {options} {set}"))
 }
 
 fn count(value: &Value) -> u64 {
@@ -31,16 +31,16 @@ fn count(value: &Value) -> u64 {
 
 #[test]
 fn honest_filesystems_keep_what_was_acknowledged_at_every_flush() {
-    let test = test_name!();
-    assert_honest(test, "10ms", |filesystem, program| filesystem == "ext4" && program.is_empty());
+    assert_honest(test_name!(), "10ms", |filesystem, program| {
+        filesystem == "ext4" && program.is_empty()
+    });
 }
 
 #[test]
 #[ignore = "long: `just crash-states`"]
 fn honest_filesystems_keep_what_was_acknowledged_in_longer_stretches() {
     let load = std::env::var("PGDYNO_STATES_LOAD").unwrap_or("250ms".into());
-    let test = test_name!();
-    assert_honest(test, &load, |_, _| true);
+    assert_honest(test_name!(), &load, |_, _| true);
 }
 
 /// Judges every flush of stretches of `load` on the filesystems that `is_asked` names with the
@@ -84,17 +84,15 @@ fn assert_honest(test: &str, load: &str, is_asked: impl Fn(&str, &str) -> bool) 
 
 #[test]
 fn a_server_that_sends_no_flushes_loses_what_was_acknowledged() {
-    if emulates_disks("a_server_that_sends_no_flushes_loses_what_was_acknowledged") {
-        assert_unflushed("--setting fsync=off", "10ms");
-    }
+    needs!(emulates_disks);
+    assert_unflushed("--setting fsync=off", "10ms");
 }
 
 #[test]
 #[ignore = "long: a hundred milliseconds of load, every flush judged"]
 fn a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged() {
-    if emulates_disks("a_filesystem_that_sends_no_flushes_loses_what_was_acknowledged") {
-        assert_unflushed("--mount barrier=0", "100ms");
-    }
+    needs!(emulates_disks);
+    assert_unflushed("--mount barrier=0", "100ms");
 }
 
 /// Records `load` on a disk that is asked for no flushes because of the option `planted`. The loss
@@ -115,8 +113,7 @@ fn assert_unflushed(planted: &str, load: &str) {
         assert!(kept.join(file).exists(), "{file}");
     }
     let log = kept.join("disk-log");
-    let printed = world.run(&["disk-log", log.to_str().unwrap()]);
-    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let printed = world.run(&["disk-log", log.to_str().unwrap()]).exits(0);
     let events = count(&stretch["writes"]);
     assert!(printed.out.lines().count() as u64 > events, "a line for each event");
     let (log, image) = (log.to_str().unwrap(), kept.join("state.img"));
@@ -127,9 +124,7 @@ fn assert_unflushed(planted: &str, load: &str) {
     let listed = Command::new("debugfs").args(["-R", "ls -p /"]).arg(&image).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.contains("/pgdyno-"), "the cluster's folder: {listed}");
-    let again = world.run(&of);
-    assert_eq!(again.code, Some(1), "what is there is not overwritten");
-    assert!(again.err.contains("cannot make"), "{}", again.err);
+    world.run(&of).with_case("what is there is not overwritten").exits(1).says("cannot make");
     assert_fails_again(&world, kept, &states["failures"][0]);
 }
 
@@ -142,14 +137,14 @@ fn assert_fails_again(world: &World, kept: &Path, failed: &Value) {
     if !failed["until"].is_null() {
         args.extend(["--before", &until]);
     }
-    let judged = world.run(&args);
-    assert_eq!(judged.code, Some(4), "{}{}", judged.out, judged.err);
-    let said: Value = serde_json::from_str(&judged.out).unwrap();
+    let said = world.run(&args).exits(4).json();
     assert_eq!((&said["verdict"], &said["before"]), (&failed["verdict"], &failed["until"]));
     assert_eq!(said["lost"].as_array().map(Vec::len), failed["lost"].as_u64().map(|n| n as usize));
     assert_eq!(world.traces(), [""; 0]);
-    let words = world.run(&["crash", "judge", kept, "--newest", "0", "--before", "1"]);
-    assert_eq!(words.code, Some(0), "nothing had been acknowledged: {}{}", words.out, words.err);
+    let words = world
+        .run(&["crash", "judge", kept, "--newest", "0", "--before", "1"])
+        .with_case("nothing had been acknowledged")
+        .exits(0);
     assert!(words.out.starts_with("pass: "), "{}", words.out);
 }
 
@@ -163,9 +158,9 @@ fn assert_cause(cause: &Value, planted: &str) {
     assert_eq!(cause["cause"], "lost", "{cause}");
     // A block may be the filesystem's own, or the second half of a page of WAL.
     let first = &cause["first"][0];
-    let mut pages = first["pages"].as_array().unwrap().iter();
+    let mut pages = elements(&first["pages"]);
     assert!(pages.all(|page| page[0] == "wal"), "{cause}");
-    let mut files = first["files"].as_array().unwrap().iter().map(|part| &part["file"]);
+    let mut files = elements(&first["files"]).map(|part| &part["file"]);
     assert!(files.all(|file| file.as_str().unwrap().starts_with("pg_wal/")), "{cause}");
     // The flush that the first lost transaction had to wait for; none where the server did not
     // start.
@@ -184,11 +179,7 @@ fn a_segment_of_wal_that_is_never_flushed_is_named_as_the_cause() {
     // A switch of segments is among what goes on during the load.
     let one_in = 2;
     let programs = lying_server::unflushing_segments(&world, one_in);
-    let options = format!(
-        "--exhaustive=flushes --jobs 2 --load 200ms --filesystem ext4 --set postgres.bindir={}",
-        programs.display()
-    );
-    let (ended, shown) = exhaustive(&world, &options);
+    let (ended, shown) = exhaustive_with(&world, "--jobs 2 --load 200ms", &programs);
     let states = &shown["states"];
     assert_eq!((&shown["verdict"], ended.code), (&"FAIL (lost)".into(), Some(4)), "{states}");
     assert!(count(&states["lost"]) > 0 && count(&states["stretch"]["early"]) > 0, "{states}");
@@ -196,7 +187,7 @@ fn a_segment_of_wal_that_is_never_flushed_is_named_as_the_cause() {
     assert_eq!(cause["cause"], "lost", "{cause}");
     // A block may be the filesystem's own, or the second half of a page of WAL.
     let first = &cause["first"][0];
-    let mut pages = first["pages"].as_array().unwrap().iter();
+    let mut pages = elements(&first["pages"]);
     assert!(pages.all(|page| page[0] == "wal"), "{cause}");
     let file = first["files"][0]["file"].as_str().unwrap_or_default();
     assert!(lying_server::is_unkept_segment(file, one_in), "{cause}");
@@ -206,17 +197,10 @@ fn a_segment_of_wal_that_is_never_flushed_is_named_as_the_cause() {
 #[test]
 #[ignore = "long: many states of a disk"]
 fn data_that_are_never_flushed_under_honest_wal_are_missed_after_a_checkpoint() {
-    if !emulates_disks("data_that_are_never_flushed_under_honest_wal_are_missed_after_a_checkpoint")
-    {
-        return;
-    }
+    needs!(emulates_disks);
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/base/", 1);
-    let options = format!(
-        "--exhaustive=flushes --jobs 2 --load 200ms --filesystem ext4 --set postgres.bindir={}",
-        programs.display()
-    );
-    let (ended, shown) = exhaustive(&world, &options);
+    let (ended, shown) = exhaustive_with(&world, "--jobs 2 --load 200ms", &programs);
     let states = &shown["states"];
     assert!(shown["verdict"].as_str().unwrap().starts_with("FAIL"), "{states}");
     assert_eq!(ended.code, Some(4));
@@ -236,11 +220,7 @@ fn one_flush_in_a_hundred_that_is_left_out_is_found_without_a_crash() {
     needs!(emulates_disks);
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/pg_wal/", 100);
-    let options = format!(
-        "--exhaustive=flushes --load 2s --budget 1ms --filesystem ext4 --set postgres.bindir={}",
-        programs.display()
-    );
-    let (ended, shown) = exhaustive(&world, &options);
+    let (ended, shown) = exhaustive_with(&world, "--load 2s --budget 1ms", &programs);
     let states = &shown["states"];
     assert_eq!((&shown["verdict"], ended.code), (&"FAIL (lost)".into(), Some(4)), "{states}");
     // Judged is the last state alone.
@@ -264,12 +244,7 @@ fn a_server_that_leaves_out_one_flush_of_wal_in_fifty_is_caught_with_and_without
     needs!(emulates_disks);
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/pg_wal/", 50);
-    let options = format!(
-        "--exhaustive=flushes --jobs 2 --load 2s --budget 20s --filesystem ext4 \
-         --set postgres.bindir={}",
-        programs.display()
-    );
-    let (ended, shown) = exhaustive(&world, &options);
+    let (ended, shown) = exhaustive_with(&world, "--jobs 2 --load 2s --budget 20s", &programs);
     let states = &shown["states"];
     assert!(shown["verdict"].as_str().unwrap().starts_with("FAIL"), "{states}");
     assert_eq!(ended.code, Some(4));
@@ -308,13 +283,9 @@ fn a_treatment_that_is_meant_to_fail_is_as_planted_however_many_disks_judge_it()
             world.disk().display()
         );
         let file = world.file("experiment.toml", &text);
-        let ran = world.run(&["run", file.to_str().unwrap()]);
-        assert_eq!(ran.code, Some(0), "{jobs} at a time: {}{}", ran.out, ran.err);
+        world.run(&["run", file.to_str().unwrap()]).with_case(format!("{jobs} at a time")).exits(0);
         let shown = world.show("latest");
-        let verdicts: Vec<&str> = shown["treatments"]
-            .as_array()
-            .unwrap()
-            .iter()
+        let verdicts: Vec<&str> = elements(&shown["treatments"])
             .map(|treatment| treatment["crash"]["verdict"].as_str().unwrap())
             .collect();
         assert_eq!(verdicts, ["pass", "as planted (lost)"], "{jobs} at a time: {shown}");
@@ -402,22 +373,17 @@ fn what_a_pgdyno_leaves_that_is_killed_while_it_judges_states_is_removed() {
     world.until("the server to recover", || !world.servers().is_empty());
     child.kill().unwrap();
     child.wait().unwrap();
-    let cleaned = world.run(&["clean"]);
-    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
-    assert_eq!(world.traces(), [""; 0]);
-    world.assert_nothing_left();
+    world.run(&["clean"]).exits(0);
+    world.assert_gone();
 }
 
 #[test]
 fn what_is_no_disk_log_and_one_of_another_version_are_told_apart() {
     let world = World::new();
     let other = world.file("other", "{\"pgdyno-disk-log\":9,\"size\":4096}\n");
-    let ended = world.run(&["disk-log", other.to_str().unwrap()]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.err.contains("version 9"), "{}", ended.err);
+    world.run(&["disk-log", other.to_str().unwrap()]).exits(1).says("version 9");
     let nothing = world.file("nothing", "a text\n");
-    let ended = world.run(&["disk-log", nothing.to_str().unwrap()]);
-    assert!(ended.err.contains("is no log of an emulated disk"), "{}", ended.err);
+    world.run(&["disk-log", nothing.to_str().unwrap()]).says("is no log of an emulated disk");
 }
 
 #[test]
@@ -434,8 +400,7 @@ fn what_cannot_be_recorded_is_told_before_anything_is_made() {
     ] {
         let args: Vec<&str> =
             ["crash", "--exhaustive"].into_iter().chain(options.split(' ')).collect();
-        let ended = world.run(&args);
-        assert_eq!(ended.code, Some(1), "{options}: {}", ended.err);
+        let ended = world.run(&args).with_case(options).exits(1);
         told.push_str(&format!("$ pgdyno crash --exhaustive {options}\n{}\n", ended.err));
     }
     insta::assert_snapshot!(told);
@@ -466,7 +431,7 @@ fn without_root_no_stretch_is_recorded() {
         .output();
     let ended = support::ended(ended.unwrap());
     assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""), "{}", ended.err);
-    assert!(ended.err.contains("root") && ended.err.contains("help: "), "{}", ended.err);
+    ended.says("root").says("help: ");
     world.assert_nothing_left();
 }
 
@@ -485,16 +450,15 @@ fn the_room_for_the_log_is_told_before_anything_is_made() {
     let ended = support::ended(world.wrapped(&small, &args).output().unwrap());
     assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""), "{}", ended.err);
     let place = disk.display();
-    for word in ["the disk log of 3 s of load", &format!("in {place}"), " MB are free", "help: "] {
-        assert!(ended.err.contains(word), "{word}: {}", ended.err);
-    }
+    assert_contains(
+        &ended.err,
+        &["the disk log of 3 s of load", &format!("in {place}"), " MB are free", "help: "],
+    );
     assert!(ended.err.ends_with("left: .\n"), "{}", ended.err);
     let dry = [args.as_slice(), &["--dry-run"]].concat();
-    let planned = support::ended(world.wrapped(&small, &dry).output().unwrap());
-    assert_eq!(planned.code, Some(0), "{}", planned.err);
+    let planned = support::ended(world.wrapped(&small, &dry).output().unwrap()).exits(0);
     let told = format!("Room in {place}: up to 1.3 GB for the disk log of 3 s of load");
-    assert!(planned.out.contains(&told), "{}", planned.out);
-    assert!(planned.out.contains("That is not enough"), "{}", planned.out);
+    planned.prints(&told).prints("That is not enough");
     // A run says so before its trials.
     let text = format!(
         "[experiment]\nrepeats = 1\n[answer]\nkind = \"safety\"\n[load]\nduration = \"1s\"\n\
@@ -504,9 +468,8 @@ fn the_room_for_the_log_is_told_before_anything_is_made() {
     );
     let file = world.file("experiment.toml", &text);
     let args = ["run", file.to_str().unwrap()];
-    let ended = support::ended(world.wrapped(&small, &args).output().unwrap());
-    assert_eq!(ended.code, Some(1), "{}", ended.err);
-    assert!(ended.err.contains("the disk log of 3 s of load"), "{}", ended.err);
+    let ended = support::ended(world.wrapped(&small, &args).output().unwrap()).exits(1);
+    ended.says("the disk log of 3 s of load");
     assert!(!ended.err.contains("trial 1"), "{}", ended.err);
     assert!(ended.err.ends_with("left: .\n"), "{}", ended.err);
     world.assert_nothing_left();

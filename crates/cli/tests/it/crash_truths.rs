@@ -1,14 +1,11 @@
 //! Crash tests beside known truths, in long series: `just crash-honest`, `just crash-truths`. They
 //! write the tables of docs/crash-tests.md.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail as tests do")]
-
 use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support;
-use crate::support::{World, lying_server};
+use crate::support::{self, World, lying_server};
 use serde_json::Value;
 
 /// Required outcome of a series of rounds.
@@ -81,17 +78,12 @@ impl Series {
     /// Plays the rounds: the session's JSON.
     fn shown(&self) -> Value {
         let world = World::new();
-        let disk = world.disk();
-        let mut args: Vec<String> =
-            ["crash", "--json", "--no-controls", "--storage"].map(Into::into).into();
-        args.extend([disk.display().to_string(), "--rounds".into(), self.rounds.to_string()]);
-        args.extend(self.options.split(' ').map(str::to_owned));
+        let mut options = format!("--no-controls --rounds {} {}", self.rounds, self.options);
         if let Some(folder) = self.unflushed {
             let programs = lying_server::unflushing(&world, folder, 1);
-            args.extend(["--set".into(), format!("postgres.bindir={}", programs.display())]);
+            options += &format!(" --set postgres.bindir={}", programs.display());
         }
-        let ended = world.run(&args);
-        serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{}", ended.err))
+        world.crash(&options).json()
     }
 
     /// Plays the rounds: of each fault its rows of the table, and what was not as it must be.

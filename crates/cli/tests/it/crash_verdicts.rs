@@ -1,7 +1,7 @@
 //! Verdicts of crash tests: planted failures, controls, exit statuses, and the files kept of
 //! failures.
 
-use crate::support::{Ended, World, is_root};
+use crate::support::{Ended, World, elements, is_root};
 use pgdyno_test_support::needs;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ const PLANTED: &str = "[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync
 /// Returns the crash tests of the treatment whose `fsync` is `level`.
 fn treatment<'a>(shown: &'a Value, level: &str) -> &'a Value {
     let is = |t: &&Value| t["label"].as_str().unwrap().ends_with(level);
-    &shown["treatments"].as_array().unwrap().iter().find(is).unwrap()["crash"]
+    &elements(&shown["treatments"]).find(is).unwrap()["crash"]
 }
 
 #[test]
@@ -33,16 +33,8 @@ fn a_run_whose_only_failures_are_planted_ends_well_and_still_shows_what_was_lost
     needs!(is_root);
     let world = World::new();
     let file = experiment(&world, "[\"on\", \"off\"]", PLANTED);
-    let planned = world.run(&["run", &file, "--dry-run"]);
-    assert!(
-        planned.out.contains("fsync=off: meant to fail power"),
-        "{}{}",
-        planned.out,
-        planned.err
-    );
-    let ran = world.run(&["run", &file]);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    assert!(ran.out.contains("as planted (lost)"), "{}", ran.out);
+    world.run(&["run", &file, "--dry-run"]).prints("fsync=off: meant to fail power");
+    world.run(&["run", &file]).exits(0).prints("as planted (lost)");
     let shown = world.show("latest");
     let (on, off) = (treatment(&shown, "on"), treatment(&shown, "off"));
     assert_eq!(
@@ -73,18 +65,13 @@ fn a_failed_trial_does_not_hide_a_broken_promise() {
     let wrong = "[workload]\nscripts = [{ file = \"wrong.sql\" }]\n";
     let run = |more: &str| -> Ended { world.run(&["run", &experiment(&world, "[\"off\"]", more)]) };
     let broken = run(wrong);
-    assert!(
-        broken.err.contains("1 trial failed; none is completed"),
-        "{}{}",
-        broken.out,
-        broken.err
-    );
+    broken.says("1 trial failed; none is completed");
     assert_eq!(broken.code, Some(4), "{}{}", broken.out, broken.err);
-    let planted = run(&format!("{PLANTED}{wrong}"));
-    assert_eq!(planted.code, Some(2), "{}{}", planted.out, planted.err);
-    let unwritten = world.run(&["run", "--resume", "latest", "-o", "/nowhere/report.html"]);
-    assert_eq!(unwritten.code, Some(2), "{}{}", unwritten.out, unwritten.err);
-    assert!(unwritten.err.contains("/nowhere/report.html"), "{}", unwritten.err);
+    run(&format!("{PLANTED}{wrong}")).exits(2);
+    world
+        .run(&["run", "--resume", "latest", "-o", "/nowhere/report.html"])
+        .exits(2)
+        .says("/nowhere/report.html");
 }
 
 #[test]
@@ -95,8 +82,7 @@ fn a_planted_failure_that_does_not_come_is_invalid() {
     let more = PLANTED.replace("off", "on");
     let file = experiment(&world, "[\"on\"]", &more);
     let sets = ["--set", "crash.faults=[\"power\"]", "--set", "crash.controls=false"];
-    let ran = world.run(&[&["run", &file], &sets[..]].concat());
-    assert_eq!(ran.code, Some(5), "{}{}", ran.out, ran.err);
+    world.run(&[&["run", &file], &sets[..]].concat()).exits(5);
     let shown = world.show("latest");
     assert_eq!(treatment(&shown, "on")["verdict"], "invalid");
     assert!(treatment(&shown, "on")["reason"].as_str().unwrap().contains("was meant to fail"));
@@ -105,13 +91,9 @@ fn a_planted_failure_that_does_not_come_is_invalid() {
 #[test]
 fn without_a_control_nothing_passes_and_a_server_that_ends_as_it_is_told_is_started() {
     let world = World::new();
-    let disk = world.disk();
-    let options = "crash --json --fault backend --rounds 1 --load 300ms --no-controls \
-                   --setting restart_after_crash=off --storage";
-    let args: Vec<&str> = options.split_whitespace().chain([disk.to_str().unwrap()]).collect();
-    let ended = world.run(&args);
-    assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
-    let shown: Value = serde_json::from_str(&ended.out).unwrap();
+    let options = "--fault backend --rounds 1 --load 300ms --no-controls \
+                   --setting restart_after_crash=off";
+    let shown = world.crash(options).exits(5).json();
     assert_eq!(shown["verdict"], "invalid");
     let reason = shown["reason"].as_str().unwrap();
     assert!(reason.contains("no control of backend was run"), "{reason}");

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::ssh_support::Hosts;
-use crate::support::{Ended, World, ended, signal};
+use crate::support::{Ended, World, ended, finish, signal};
 use pgdyno_test_support::{RELEASE_MOUNTS, needs, skip, test_name};
 use serde_json::Value;
 
@@ -213,20 +213,17 @@ fn without_a_restart_the_session_is_begun_anew_and_a_witness_that_drops_ends_it(
         let before = witness.acknowledged();
         world.until("some acknowledgements", || witness.acknowledged() >= before + 10);
         first.kill(&world);
-        let dropped = ended(child.wait_with_output().unwrap());
-        assert_eq!(dropped.code, Some(1), "{}", dropped.err);
+        let dropped = finish(child).exits(1);
         // The second finds the session of the first, which nobody could close.
         assert_eq!(dropped.err.contains("begun anew"), first == First::Ssh, "{}", dropped.err);
-        assert!(dropped.err.contains("the witness did not take it"), "{}", dropped.err);
+        dropped.says("the witness did not take it");
         world.assert_nothing_left();
     }
     let closed =
         "#!/bin/sh\necho 'ssh: connect to host elsewhere port 22: refused' >&2\nexit 255\n";
     program(&world, "ssh", closed);
-    let refused = ended(witness.plug(&world).output().unwrap());
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains("cannot reach the witness on elsewhere"), "{}", refused.err);
-    assert!(refused.err.contains("port 22: refused"), "{}", refused.err);
+    let refused = ended(witness.plug(&world).output().unwrap()).exits(1);
+    refused.says("cannot reach the witness on elsewhere").says("port 22: refused");
 }
 
 #[test]
@@ -268,7 +265,7 @@ fn a_witness_names_no_program_that_is_run() {
         program(&world, "ssh", "#!/bin/sh\ncat \"$(dirname \"$0\")/answer\"\n");
         let (ended, _) = after_a_restart(&world, &witness);
         assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
-        assert!(ended.err.contains("the witness on elsewhere"), "{}", ended.err);
+        ended.says("the witness on elsewhere");
     }
     assert!(!canary.exists(), "a program that the witness named was run");
     world.assert_nothing_left();
@@ -283,7 +280,7 @@ fn a_signal_ends_a_start_whose_ssh_hangs() {
     world.until("ssh", || world.path("ssh.pid").metadata().is_ok_and(|pid| pid.len() > 1));
     signal(child.id().cast_signed(), "TERM");
     let began = Instant::now();
-    let stopped = ended(child.wait_with_output().unwrap());
+    let stopped = finish(child);
     assert!(began.elapsed() < Duration::from_secs(2));
     assert_eq!(stopped.code, Some(130), "{}", stopped.err);
     signal(pid_in(&world, "ssh.pid"), "KILL");
@@ -302,9 +299,7 @@ fn options_of_the_time_before_ssh_name_what_replaces_them() {
         &["crash", "--fault", "plug", "--witness=-oProxyCommand=x"],
     ];
     for args in given {
-        let refused = world.run(args);
-        assert_eq!(refused.code, Some(1), "{args:?}: {}", refused.err);
-        assert!(refused.err.contains("--witness HOST"), "{args:?}: {}", refused.err);
+        world.run(args).with_case(format!("{args:?}")).exits(1).says("--witness HOST");
     }
     let help = world.run(&["crash", "witness", "--help"]).out;
     assert!(!help.contains("--listen") && help.contains("30 s"), "{help}");
@@ -321,13 +316,13 @@ fn a_machine_that_lost_what_it_kept_of_a_session_is_told_so() {
     fs::rename(&kept, &aside).unwrap();
     let (lost, _) = after_a_restart(&world, &witness);
     assert_eq!(lost.code, Some(1), "{}{}", lost.out, lost.err);
-    assert!(lost.err.contains("session.json, is missing"), "{}", lost.err);
+    lost.says("session.json, is missing");
     // One that others could have written is not believed either.
     fs::copy(&aside, &kept).unwrap();
     fs::set_permissions(&kept, PermissionsExt::from_mode(0o666)).unwrap();
     let (forged, _) = after_a_restart(&world, &witness);
     assert_eq!(forged.code, Some(1), "{}{}", forged.out, forged.err);
-    assert!(forged.err.contains("may be written by others"), "{}", forged.err);
+    forged.says("may be written by others");
     // Nothing was given up meanwhile: with it back the machine is judged.
     fs::remove_file(&kept).unwrap();
     fs::rename(&aside, &kept).unwrap();

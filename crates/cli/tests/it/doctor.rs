@@ -7,9 +7,7 @@ fn examined(world: &World, more: &[&str]) -> Value {
     let disk = world.disk();
     let mut arguments = vec!["doctor", disk.to_str().unwrap(), "--json"];
     arguments.extend(more);
-    let ended = world.run(&arguments);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    serde_json::from_str(&ended.out).unwrap()
+    world.run(&arguments).exits(0).json()
 }
 
 /// The serial numbers of all devices in a tree.

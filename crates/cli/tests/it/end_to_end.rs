@@ -1,24 +1,24 @@
 //! From an experiment file to a report, with a real PostgreSQL.
 
-use crate::support::{FORCE, World, at_full_speed, is_filled, quick};
+use crate::support::{FORCE, World, at_full_speed, elements, is_filled, quick};
 use pgdyno_model::PlannedTrial;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_store::Store;
 use pgdyno_test_support::records::Random;
-use pgdyno_test_support::synthetic;
+use pgdyno_test_support::{assert_contains, synthetic};
 use serde_json::Value;
 
 fn sum(series: &Value, of: impl Fn(&Value) -> f64) -> f64 {
-    series.as_array().unwrap().iter().map(of).sum()
+    elements(series).map(of).sum()
 }
 
 #[test]
 fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql() {
     let world = World::new();
     // Autovacuum's own transactions would count among the loaded database's.
-    let ended = world.run(&quick(&world, "quickstart", &["postgres.settings.autovacuum=off"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(ended.out.contains("synchronous_commit") && ended.out.contains("tps"), "{}", ended.out);
+    let ended =
+        world.run(&quick(&world, "quickstart", &["postgres.settings.autovacuum=off"])).exits(0);
+    ended.prints("synchronous_commit").prints("tps");
     let report = ended.out.lines().find_map(|l| l.strip_prefix("report: ")).unwrap();
     assert!(is_filled(report.as_ref()));
     world.assert_nothing_left();
@@ -91,23 +91,21 @@ fn assert_gates_decide(world: &World) {
         let sides = ["compare", FORCE, "latest:clients=1,synchronous_commit=on", "latest:3"];
         world.run(&[&sides, more].concat())
     };
-    let kept = compare(&["--fail-if", "tps < -99%", "--json"]);
-    assert_eq!(kept.code, Some(0), "{}", kept.err);
-    let json: Value = serde_json::from_str(&kept.out).unwrap();
+    let kept = compare(&["--fail-if", "tps < -99%", "--json"]).exits(0);
+    let json = kept.json();
     assert_eq!(
         (&json["gates"][0]["state"], &json["by"][0]),
         (&"kept".into(), &"synchronous_commit".into())
     );
     let method = json["pairs"][0]["ratio"]["method"].as_str();
     assert!(matches!(method, Some("pooled" | "paired")), "{method:?}");
-    let exceeded = compare(&["--fail-if", "tps > -99%", "--markdown"]);
-    assert_eq!(exceeded.code, Some(3), "{}", exceeded.err);
-    assert!(exceeded.out.contains("a gate is exceeded"), "{}", exceeded.out);
+    let exceeded = compare(&["--fail-if", "tps > -99%", "--markdown"]).exits(3);
+    exceeded.prints("a gate is exceeded");
     let misspelt = compare(&["--fail-if", "tps > +1%, tsp < -3%"]);
     assert_eq!((misspelt.code, misspelt.out.as_str()), (Some(1), ""));
-    assert!(misspelt.err.contains("\n  |            ^^^\n"), "{}", misspelt.err);
-    let itself = world.run(&["compare", "latest", "latest"]);
-    assert!(itself.code == Some(1) && itself.err.contains("with itself"), "{}", itself.err);
+    misspelt.says("\n  |            ^^^\n");
+    let itself = world.run(&["compare", "latest", "latest"]).exits(1);
+    itself.says("with itself");
 }
 
 #[test]
@@ -134,14 +132,10 @@ fn a_gate_passes_neither_without_proof_nor_where_nothing_runs() {
         ("crashed", fail_if, "fail", 3),
     ] {
         let sides = ["compare", &format!("{run}:1"), &format!("{run}:2"), "--store", "store"];
-        let ended = world.run(&[&sides[..], &gate, &["--undecided", undecided]].concat());
-        assert_eq!(
-            ended.code,
-            Some(code),
-            "{run} {gate:?} {undecided}: {}{}",
-            ended.out,
-            ended.err
-        );
+        world
+            .run(&[&sides[..], &gate, &["--undecided", undecided]].concat())
+            .with_case(format!("{run} {gate:?} {undecided}"))
+            .exits(code);
     }
 }
 
@@ -165,8 +159,7 @@ fn a_users_own_experiment_with_bundles_scripts_and_counted_transactions_runs() {
     );
     let disk = format!("storage.disk.directory={}", world.disk().display());
     let args = ["run", file.to_str().unwrap(), "--set", &disk, "--set", "telemetry.fsync=20ms"];
-    let ended = world.run(&args);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    world.run(&args).exits(0);
     let shown = world.show("latest");
     assert_eq!(shown["treatments"].as_array().unwrap().len(), 5);
     for trial in shown["trials"].as_array().unwrap() {
@@ -180,19 +173,12 @@ fn a_report_is_written_later_from_the_store_alone() {
     let world = World::new();
     let sets =
         ["factors.clients=[2]", "experiment.repeats=1", "factors.synchronous_commit=[\"off\"]"];
-    let ended = world.run(&quick(&world, "quickstart", &sets));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    world.run(&quick(&world, "quickstart", &sets)).exits(0);
     let report = world.path("later.html");
-    let ended = world.run(&["report", "latest", "-o", report.to_str().unwrap()]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    world.run(&["report", "latest", "-o", report.to_str().unwrap()]).exits(0);
     let html = std::fs::read_to_string(&report).unwrap();
     assert!(html.contains("synchronous_commit") && html.contains("</html>"));
-    let listed = world.run(&["list"]);
-    assert!(
-        listed.out.contains("quickstart-") && listed.out.contains("completed"),
-        "{}",
-        listed.out
-    );
+    world.run(&["list"]).prints("quickstart-").prints("completed");
     let shown = world.run(&["show", "latest"]);
     assert!(shown.out.contains("one"), "a single repeat must be said: {}", shown.out);
 }
@@ -206,8 +192,7 @@ fn every_supported_major_is_driven_with_more_clients_than_it_allows_by_default()
         "experiment.repeats=1",
         "load.clients=120",
     ];
-    let ended = world.run(&quick(&world, "quickstart", &sets));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    world.run(&quick(&world, "quickstart", &sets)).exits(0);
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 4);
@@ -217,12 +202,8 @@ fn every_supported_major_is_driven_with_more_clients_than_it_allows_by_default()
             "{trial}"
         );
     }
-    let versions: Vec<&str> = shown["servers"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| s["version"].as_str().unwrap())
-        .collect();
+    let versions: Vec<&str> =
+        elements(&shown["servers"]).map(|s| s["version"].as_str().unwrap()).collect();
     for major in ["15.", "16.", "17.", "18."] {
         assert!(
             versions.iter().any(|v| v.starts_with(&format!("PostgreSQL {major}"))),
@@ -241,9 +222,8 @@ fn a_run_that_ends_by_itself_ends_by_its_rule_and_has_nothing_left_to_do() {
         "experiment.repeats=2",
         "experiment.max_repeats=40",
     ];
-    let ended = world.run(&quick(&world, "quickstart", &sets));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(ended.err.contains("note: the run ends: "), "{}", ended.err);
+    let ended = world.run(&quick(&world, "quickstart", &sets)).exits(0);
+    ended.says("note: the run ends: ");
     let shown = world.show("latest");
     // The floor is run whatever the budget; then no block fits into it, if the first look left
     // anything open.
@@ -254,9 +234,7 @@ fn a_run_that_ends_by_itself_ends_by_its_rule_and_has_nothing_left_to_do() {
     let why = shown["stopping"]["ended"].as_str().unwrap();
     assert!(why == "budget" || why == "decided", "{why}");
     assert_eq!(shown["run"]["state"], "completed");
-    let again = world.run(&["run", "--resume", "latest"]);
-    assert_eq!(again.code, Some(1));
-    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
+    world.run(&["run", "--resume", "latest"]).exits(1).says("nothing to go on with");
     world.assert_nothing_left();
 }
 
@@ -283,8 +261,7 @@ fn a_complete_run_is_given_more_repeats_and_pays_for_having_been_looked_at() {
         told.rsplit_once("a difference of ").unwrap().1.split_once('%').unwrap().0.parse().unwrap()
     };
     assert!(finds("experiment.host_noise=true") < finds("experiment.host_noise=false"));
-    let ended = world.run(&args);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let ended = world.run(&args).exits(0);
     let before = world.show("latest");
     assert_eq!(before["plan"]["noise_prior"]["runs"], 3, "{}", before["plan"]["noise_prior"]);
     let first = "a trial that is not measured comes first, since first trials of 3 earlier runs \
@@ -295,11 +272,9 @@ fn a_complete_run_is_given_more_repeats_and_pays_for_having_been_looked_at() {
         ("load.duration=1s", "only its number of repeats can change"),
         ("experiment.repeats=2", "as many already"),
     ] {
-        let refused = world.run(&["run", "--resume", "latest", "--set", set]);
-        assert!(refused.code == Some(1) && refused.err.contains(why), "{}", refused.err);
+        world.run(&["run", "--resume", "latest", "--set", set]).exits(1).says(why);
     }
-    let ended = world.run(&["run", "--resume", "latest", "--set", "experiment.repeats=3"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    world.run(&["run", "--resume", "latest", "--set", "experiment.repeats=3"]).exits(0);
     let after = world.show("latest");
     assert_eq!(after["run"]["id"], before["run"]["id"]);
     assert_eq!(
@@ -331,14 +306,11 @@ fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_e
          [load]\nclients = 4\nfind = \"max_rate\"\nslo = \"p99 < 200ms, failed < 1%\"\n\
          [storage.disk]\n",
     );
-    let ended =
-        world.run(&at_full_speed(&world, file.to_str().unwrap(), &["experiment.repeats=1"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(
-        ended.out.contains("max rate") && ended.out.contains("keeps p99 < 200ms, failed < 1%"),
-        "{}",
-        ended.out
-    );
+    world
+        .run(&at_full_speed(&world, file.to_str().unwrap(), &["experiment.repeats=1"]))
+        .exits(0)
+        .prints("max rate")
+        .prints("keeps p99 < 200ms, failed < 1%");
     let shown = world.show("latest");
     for trial in shown["trials"].as_array().unwrap() {
         let search = &trial["search"];
@@ -382,15 +354,15 @@ fn a_level_that_the_server_does_not_start_with_costs_its_own_trials_and_no_other
         world.disk().display()
     );
     let file = world.file("levels.toml", &text);
-    let ran = world.run(&["run", file.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
-    for why in [
-        "requires wal_level",
-        "lower shared_buffers, or for huge_pages = on set vm.nr_hugepages=2",
-        "no_such_library",
-    ] {
-        assert!(ran.err.contains(why), "{why}: {}", ran.err);
-    }
+    let ran = world.run(&["run", file.to_str().unwrap()]).exits(2);
+    assert_contains(
+        &ran.err,
+        &[
+            "requires wal_level",
+            "lower shared_buffers, or for huge_pages = on set vm.nr_hugepages=2",
+            "no_such_library",
+        ],
+    );
     let completed = |world: &World| -> Vec<u64> {
         let shown = world.show("latest");
         let treatments = shown["treatments"].as_array().unwrap().clone();
@@ -398,6 +370,6 @@ fn a_level_that_the_server_does_not_start_with_costs_its_own_trials_and_no_other
     };
     assert_eq!(completed(&world), [0, 0, 0, 1]);
     // Those that failed are tried again, and what is complete stays so.
-    assert_eq!(world.run(&["run", "--resume", "latest"]).code, Some(2));
+    world.run(&["run", "--resume", "latest"]).exits(2);
     assert_eq!(completed(&world), [0, 0, 0, 1]);
 }

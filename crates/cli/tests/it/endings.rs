@@ -1,8 +1,9 @@
 //! Whatever ends a run, nothing stays behind, what was complete is kept, and the run can go on.
 
 use crate::support::live::{live_run, until_load_of};
-use crate::support::{World, ended, quick, signal};
+use crate::support::{World, finish, quick, signal};
 use pgdyno_lab::live::Follower;
+use pgdyno_test_support::assert_contains;
 
 const FOUR_SHORT_TRIALS: [&str; 2] = ["factors.clients=[1, 2]", "experiment.repeats=1"];
 
@@ -13,21 +14,16 @@ fn sigterm_takes_everything_down_and_resume_completes_the_run() {
     world.until("the first trial to be stored", || world.trials_stored() >= 1);
     world.until("a server to be left", || world.servers().len() == 1);
     signal(child.id().cast_signed(), "TERM");
-    let stopped = ended(child.wait_with_output().unwrap());
-    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
-    assert!(stopped.err.contains("--resume"), "{}", stopped.err);
+    finish(child).exits(130).says("--resume");
     world.assert_nothing_left();
     assert_eq!(world.show("latest")["run"]["state"], "interrupted");
 
-    let resumed = world.run(&["run", "--resume", "latest"]);
-    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    world.run(&["run", "--resume", "latest"]).exits(0);
     let shown = world.show("latest");
     assert_eq!(shown["run"]["state"], "completed");
     assert_eq!(shown["trials"].as_array().unwrap().len(), 4);
     world.assert_nothing_left();
-    let again = world.run(&["run", "--resume", "latest"]);
-    assert_eq!(again.code, Some(1));
-    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
+    world.run(&["run", "--resume", "latest"]).exits(1).says("nothing to go on with");
 }
 
 #[test]
@@ -50,9 +46,7 @@ fn after_a_sigkill_the_next_start_clears_what_is_left_and_resume_completes_the_r
     std::fs::write(foreign.join("precious"), "mine").unwrap();
     assert_eq!(world.show("latest")["run"]["state"], "interrupted");
 
-    let resumed = world.run(&["run", "--resume", "latest"]);
-    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
-    assert!(resumed.err.contains(&format!("ended server {server}")), "{}", resumed.err);
+    world.run(&["run", "--resume", "latest"]).exits(0).says(format!("ended server {server}"));
     assert_eq!(world.show("latest")["run"]["state"], "completed");
     assert_eq!(std::fs::read_to_string(foreign.join("precious")).unwrap(), "mine");
     std::fs::remove_dir_all(&foreign).unwrap();
@@ -74,22 +68,16 @@ fn a_server_that_dies_costs_its_trial_and_no_other() {
     for server in world.servers() {
         signal(server, "KILL");
     }
-    let ended = ended(child.wait_with_output().unwrap());
-    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    let ended = finish(child).exits(2);
     let shown = world.show("latest");
     assert_eq!(shown["run"]["state"], "failed");
     let trials = shown["trials"].as_array().unwrap();
     let failed: Vec<&serde_json::Value> =
         trials.iter().filter(|t| t["state"] == "failed").collect();
     assert_eq!((trials.len(), failed.len()), (3, 1), "{}", ended.err);
-    assert!(
-        failed[0]["failure"].as_str().unwrap().contains("the server ended by itself"),
-        "{}",
-        failed[0]["failure"]
-    );
+    assert_contains(failed[0]["failure"].as_str().unwrap(), &["the server ended by itself"]);
     world.assert_nothing_left();
 
-    let resumed = world.run(&["run", "--resume", "latest"]);
-    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    world.run(&["run", "--resume", "latest"]).exits(0);
     assert_eq!(world.show("latest")["run"]["state"], "completed");
 }

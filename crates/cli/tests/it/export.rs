@@ -1,22 +1,13 @@
 //! `pgdyno export`: a stored run in every format, and what it refuses.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
-use std::io::Read;
-use std::path::Path;
 
-use crate::support::World;
-use serde_json::Value;
+use crate::support::{World, write_old_store};
 
 /// A world whose store is one of pgdyno 0.1.0 with a run of `quickstart`.
 fn world() -> World {
     let world = World::new();
-    let store = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../store/tests/fixtures/store/0.1.0.sqlite3.xz");
-    let mut bytes = Vec::new();
-    let file = fs::File::open(store).unwrap();
-    lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();
-    fs::write(world.file("data/pgdyno/store.sqlite3", ""), bytes).unwrap();
+    write_old_store(&world.store());
     world
 }
 
@@ -39,8 +30,7 @@ fn documents_go_to_standard_output_or_to_a_file_that_is_replaced() {
         assert!(written.out.starts_with("export of quickstart-"), "{}", written.out);
         assert_eq!(fs::read_to_string(&file).unwrap().trim_end(), printed.out.trim_end());
     }
-    let redacted = world.run(&["export", "--format", "json", "--redact"]);
-    let redacted: Value = serde_json::from_str(&redacted.out).unwrap();
+    let redacted = world.run(&["export", "--format", "json", "--redact"]).json();
     assert_eq!(redacted["redacted"], true);
 }
 
@@ -62,9 +52,7 @@ fn tables_go_into_a_new_or_empty_folder() {
         names.sort();
         let tables = ["generators", "seconds", "statements", "telemetry", "trials"];
         assert_eq!(names, tables.map(|table| format!("{table}.{format}")));
-        let again = world.run(&arguments);
-        assert_eq!(again.code, Some(1));
-        assert!(again.err.contains("not empty") && again.err.contains("help: "), "{}", again.err);
+        world.run(&arguments).exits(1).says("not empty").says("help: ");
     }
 }
 
@@ -87,7 +75,6 @@ fn what_cannot_be_exported_is_refused_with_advice() {
             assert!(ended.err.contains(word), "{arguments:?}: {}", ended.err);
         }
     }
-    let unknown = world.run(&["export", "--format", "xlsx"]);
-    assert!(unknown.code == Some(1) && unknown.err.contains("parquet"), "{}", unknown.err);
+    world.run(&["export", "--format", "xlsx"]).exits(1).says("parquet");
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::pgbench_support::Server;
-use crate::support::{World, ended};
+use crate::support::{World, finish, with_sets};
+use pgdyno_test_support::test_name;
 
 /// Everything that the server's catalogues hold, as `pg_dumpall` writes it down.
 fn dump(server: &Server) -> String {
@@ -37,8 +38,7 @@ fn others(server: &Server, end: &AtomicBool) {
 
 #[test]
 fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one() {
-    let name = "an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one";
-    let Some(server) = Server::newest(name) else { return };
+    let Some(server) = Server::newest(test_name!()) else { return };
     let world = World::new();
     server.ask(
         "our",
@@ -53,8 +53,7 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
         server.directory("server").display()
     );
     let small = format!("workload.name={}", world.small_workload());
-    let mut run = vec!["run", "quickstart"];
-    for set in [
+    let sets = [
         dsn.as_str(),
         "load.duration=1s",
         "load.rate=200",
@@ -66,20 +65,18 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
         "between.prewarm=true",
         "experiment.repeats=1",
         &small,
-    ] {
-        run.extend(["--set", set]);
-    }
+    ];
+    let run = with_sets(&["run", "quickstart"], sets);
     let end = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let others = scope.spawn(|| others(&server, &end));
-        let whole = world.run(&run);
-        assert_eq!(whole.code, Some(0), "{}", whole.err);
+        world.run(&run).exits(0);
 
         let trials = world.trials_stored();
         let mut child = world.spawn(&run);
         world.until("a trial of the second run to be stored", || world.trials_stored() > trials);
         child.kill().unwrap();
-        ended(child.wait_with_output().unwrap());
+        finish(child);
         end.store(true, Ordering::Relaxed);
         others.join().unwrap();
     });
@@ -108,7 +105,6 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
         'r' and relnamespace = 'pgdyno'::regnamespace";
     assert_eq!(server.ask("our", tables), "pgbench_branches precious");
     server.ask("our", "drop view theirs.upon; drop table pgdyno.precious");
-    let cleaned = world.run(&["clean"]);
-    assert_eq!(cleaned.code, Some(0), "{} {}", cleaned.out, cleaned.err);
+    world.run(&["clean"]).exits(0);
     assert_eq!(dump(&server), before);
 }

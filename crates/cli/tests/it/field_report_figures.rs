@@ -15,7 +15,7 @@ use crate::figures_support::{
 const SWEEP: [&str; 8] = ["4", "8", "16", "32", "64", "128", "256", "512"];
 
 /// Stages of the report on a big table, in the order of the run.
-const STAGES: [&str; 10] = [
+pub const STAGES: [&str; 10] = [
     "select",
     "update",
     "select-after-update",
@@ -45,15 +45,10 @@ const OF_EXT2: [(&str, f64); 7] = [
 #[test]
 fn page_000_has_logins_and_logouts() {
     let run = Run::open("000-ssd-acceptance");
-    let mut table = Table::new(&[
-        "",
-        "tps of each trial",
-        "mean, 95% CI",
-        "p50, p99 in ms",
-        "CPU idle, iowait",
-        "disk busy",
-        "16 clients ÷ latency ÷ tps",
-    ]);
+    let mut table = Table::new(
+        " | tps of each trial | mean, 95% CI | p50, p99 in ms | CPU idle, iowait | \
+         disk busy | 16 clients ÷ latency ÷ tps",
+    );
     for workload in ["user-login", "user-logout"] {
         let treatment = run.treatment(&[("workload", workload)]);
         table.row([
@@ -85,27 +80,19 @@ fn page_000_has_flushes_and_crashes() {
     let probes: [_; 4] = run.probes().iter().collect::<Vec<_>>().try_into().unwrap();
     let blocks = probes.map(|probe| probe["result"]["block_bytes"].as_u64().unwrap());
     assert_eq!(blocks, [8192, 16384, 8192, 16384]);
-    let mut flushes = Table::new(&[
-        "flushes/s of one block",
-        "before: 8 kB",
-        "before: 16 kB",
-        "after: 8 kB",
-        "after: 16 kB",
-    ]);
+    let mut flushes = Table::new(
+        "flushes/s of one block | before: 8 kB | before: 16 kB | after: 8 kB | after: 16 kB",
+    );
     for method in ["open_datasync", "fdatasync", "fsync", "open_sync"] {
         let each = probes.map(|probe| count(operations(probe, "one-block", method)));
         flushes.row([method.to_owned()].into_iter().chain(each));
     }
     run.assert_stands("000-ssd-acceptance.md", "flushes", &flushes.text());
 
-    let mut crashes = Table::new(&[
-        "crash rounds, user-login",
-        "rounds",
-        "acknowledged",
-        "lost",
-        "a round fails with at most (95% confidence)",
-        "verdict",
-    ]);
+    let mut crashes = Table::new(
+        "crash rounds, user-login | rounds | acknowledged | lost | \
+         a round fails with at most (95% confidence) | verdict",
+    );
     for fault in run.crashes()[0]["faults"].as_array().unwrap() {
         let number = |key: &str| count(fault[key].as_f64().unwrap());
         crashes.row([
@@ -124,14 +111,10 @@ fn page_000_has_flushes_and_crashes() {
 fn page_001_has_each_filesystem() {
     let run = Run::open("001-filesystems");
     let ext2 = run.treatment(&[("storage", "ext2")]);
-    let mut table = Table::new(&[
-        "filesystem",
-        "tps of each trial",
-        "mean, 95% CI",
-        "of ext2's (95% CI)",
-        "p50, p99 in ms",
-        "flushes/s of one writer",
-    ]);
+    let mut table = Table::new(
+        "filesystem | tps of each trial | mean, 95% CI | of ext2's (95% CI) | \
+         p50, p99 in ms | flushes/s of one writer",
+    );
     for treatment in run.treatments() {
         let name = treatment.factor("storage");
         if treatment.trials().is_empty() {
@@ -173,8 +156,8 @@ fn page_001_has_each_filesystem() {
 fn page_003_has_each_stage_and_number_of_clients() {
     let run = Run::open("003-big-table");
     let all = ROW_CLIENTS;
-    let mut tps = Table::new(&["tps", "1 client", "16", "128", "980"]);
-    let mut of_first = Table::new(&["÷ the first SELECT", "1 client", "16", "128", "980"]);
+    let mut tps = Table::new("tps | 1 client | 16 | 128 | 980");
+    let mut of_first = Table::new("÷ the first SELECT | 1 client | 16 | 128 | 980");
     for stage in STAGES {
         let at = |clients| run.treatment(&[("stage", stage), ("clients", clients)]);
         let name = stage.replace('-', " ");
@@ -197,14 +180,10 @@ fn page_003_has_each_stage_and_number_of_clients() {
 #[test]
 fn page_003_has_memory_and_the_disks_curves() {
     let run = Run::open("003-big-table");
-    let mut backends = Table::new(&[
-        "stage, clients",
-        "private memory of a backend",
-        "all backends' memory",
-        "CPUs that backends took",
-        "CPU idle, iowait",
-        "disk busy",
-    ]);
+    let mut backends = Table::new(
+        "stage, clients | private memory of a backend | all backends' memory | \
+         CPUs that backends took | CPU idle, iowait | disk busy",
+    );
     for stage in ["select", "update"] {
         for clients in ROW_CLIENTS {
             let treatment = run.treatment(&[("stage", stage), ("clients", clients)]);
@@ -220,13 +199,10 @@ fn page_003_has_memory_and_the_disks_curves() {
     }
     run.assert_stands("003-big-table.md", "backends", &backends.text());
 
-    let mut curves = Table::new(&[
-        "the disk, raw",
-        "sequential write",
-        "sequential read",
-        "random reads of 8 kB",
-        "random writes of 8 kB",
-    ]);
+    let mut curves = Table::new(
+        "the disk, raw | sequential write | sequential read | random reads of 8 kB | \
+         random writes of 8 kB",
+    );
     let names = ["before", "after the trials", "after `fstrim`"];
     assert_eq!(run.probes().len(), names.len());
     for (name, probe) in names.into_iter().zip(run.probes()) {
@@ -247,18 +223,10 @@ fn page_003_has_memory_and_the_disks_curves() {
 #[test]
 fn page_002_has_the_sweep_over_clients() {
     let run = Run::open("002-group-commit");
-    let mut table = Table::new(&[
-        "clients",
-        "sync",
-        "per flush",
-        "idle, iowait",
-        "group",
-        "per flush",
-        "group ÷ sync (95% CI)",
-        "async",
-        "idle, iowait",
-        "async ÷ sync",
-    ]);
+    let mut table = Table::new(
+        "clients | sync | per flush | idle, iowait | group | per flush | \
+         group ÷ sync (95% CI) | async | idle, iowait | async ÷ sync",
+    );
     for clients in SWEEP {
         let of = |commit| {
             run.treatment(&[("workload", "group-commit"), ("clients", clients), ("commit", commit)])
@@ -283,17 +251,10 @@ fn page_002_has_the_sweep_over_clients() {
     );
     run.assert_stands("002-group-commit.md", "sweep", &(table.text() + &load));
 
-    let mut forms = Table::new(&[
-        "clients",
-        "block: sync",
-        "group",
-        "async",
-        "function: sync",
-        "group",
-        "async",
-        "block ÷ bare (sync; async)",
-        "function ÷ bare (sync; async)",
-    ]);
+    let mut forms = Table::new(
+        "clients | block: sync | group | async | function: sync | group | async | \
+         block ÷ bare (sync; async) | function ÷ bare (sync; async)",
+    );
     for clients in SWEEP {
         let median = |workload, commit| {
             run.treatment(&[("workload", workload), ("clients", clients), ("commit", commit)])
@@ -319,17 +280,10 @@ fn page_002_has_the_sweep_over_clients() {
 #[test]
 fn page_002_has_what_asynchronous_commits_lost() {
     let run = Run::open("002-commit-loss");
-    let mut table = Table::new(&[
-        "",
-        "tps, mean and 95% CI",
-        "power cuts",
-        "acknowledged",
-        "lost",
-        "oldest lost: median of the rounds",
-        "of all",
-        "allowed",
-        "verdict",
-    ]);
+    let mut table = Table::new(
+        " | tps, mean and 95% CI | power cuts | acknowledged | lost | \
+         oldest lost: median of the rounds | of all | allowed | verdict",
+    );
     for (commit, allowed) in [("sync", "0 ms"), ("async", "600 ms"), ("async-10ms", "30 ms")] {
         let treatment = run.treatment(&[("commit", commit)]);
         let fault = &treatment.crash()["faults"][0];
@@ -354,15 +308,10 @@ fn page_002_has_what_asynchronous_commits_lost() {
 #[test]
 fn page_002_has_the_sustained_load() {
     let run = Run::open("002-group-commit-sustained");
-    let mut table = Table::new(&[
-        "16 clients",
-        "tps of each minute",
-        "mean",
-        "rows a day, were it to last, in billions",
-        "checkpoints by time; by WAL",
-        "CPU idle, iowait",
-        "disk busy",
-    ]);
+    let mut table = Table::new(
+        "16 clients | tps of each minute | mean | rows a day, were it to last, in billions | \
+         checkpoints by time; by WAL | CPU idle, iowait | disk busy",
+    );
     for treatment in run.treatments() {
         let minutes = treatment.minutes();
         let mean = treatment.median();
@@ -386,15 +335,10 @@ fn page_004_has_both_filesystems_and_their_statements() {
     let run = Run::open("004-zfs-xfs");
     let storages = ["xfs", "zfs"].map(|storage| run.treatment(&[("storage", storage)]));
     let [xfs, zfs] = &storages;
-    let mut table = Table::new(&[
-        "storage",
-        "tps of each trial",
-        "mean, 95% CI",
-        "of XFS's (95% CI)",
-        "latency: mean ± standard deviation; p50, p99 in ms",
-        "CPU idle, iowait",
-        "disk busy",
-    ]);
+    let mut table = Table::new(
+        "storage | tps of each trial | mean, 95% CI | of XFS's (95% CI) | \
+         latency: mean ± standard deviation; p50, p99 in ms | CPU idle, iowait | disk busy",
+    );
     for treatment in &storages {
         let of = |key| milliseconds(treatment.latency(key));
         let name = treatment.factor("storage");
@@ -412,7 +356,7 @@ fn page_004_has_both_filesystems_and_their_statements() {
     run.assert_stands("004-zfs-xfs.md", "report size", &table.text());
 
     let mut statements =
-        Table::new(&["statement, mean ± standard deviation in ms", "XFS", "ZFS", "of the gap"]);
+        Table::new("statement, mean ± standard deviation in ms | XFS | ZFS | of the gap");
     let (ours, theirs) = (xfs.statements(), zfs.statements());
     let sum = |all: &[(&str, f64, f64)]| all.iter().map(|(_, mean, _)| mean).sum::<f64>();
     let gap = sum(&theirs) - sum(&ours);

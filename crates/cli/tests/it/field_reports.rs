@@ -10,9 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support;
-use crate::support::{World, ended};
-use serde_json::Value;
+use crate::support::{self, World, elements, ended};
 
 /// Items in the table (count).
 const ITEMS: usize = 66;
@@ -118,8 +116,9 @@ fn check_script(command: &str) {
         Some("py") => ("python3", &["-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())"]),
         _ => panic!("{command}: this test does not know its language"),
     };
-    let read = ended(Command::new(program).args(first).arg(&script).output().unwrap());
-    assert_eq!(read.code, Some(0), "{command}: {}", read.err);
+    ended(Command::new(program).args(first).arg(&script).output().unwrap())
+        .with_case(command)
+        .exits(0);
 }
 
 #[test]
@@ -144,8 +143,7 @@ fn every_command_of_the_table_is_taken() {
             other => panic!("{command}: this test does not know `{other}`"),
         };
         args.extend(more.iter().map(|word| (*word).to_owned()));
-        let ended = world.run(&args);
-        assert_eq!(ended.code, Some(0), "{command}: {}{}", ended.out, ended.err);
+        let ended = world.run(&args).with_case(command).exits(0);
         if args[0] == "run" {
             assert!(ended.out.contains("nothing is done: this is the plan"), "{command}");
         }
@@ -164,11 +162,8 @@ fn audit_finds_in_the_reports_what_the_table_says() {
             let audited = ended(audit.arg("--json").current_dir(root()).output().unwrap());
             // 3: it found something serious.
             assert!(matches!(audited.code, Some(0 | 3)), "{command}: {}", audited.err);
-            let view: Value = serde_json::from_str(&audited.out).unwrap();
-            let found: Vec<&str> = view["findings"]
-                .as_array()
-                .unwrap()
-                .iter()
+            let view = audited.json();
+            let found: Vec<&str> = elements(&view["findings"])
                 .map(|finding| finding["rule"].as_str().unwrap())
                 .collect();
             for rule in item.state.split('`').skip(1).step_by(2) {
@@ -218,8 +213,7 @@ fn what_a_machine_lacks_is_planned_all_the_same_and_its_reason_names_what_was_pr
         let named = format!("pgdyno run {command}");
         assert!(item.commands().contains(&named.as_str()), "item {number}: {named}");
         let args: Vec<&str> = ["run"].into_iter().chain(command.split(' ')).collect();
-        let planned = world.run(&[&args[..], &["--dry-run"]].concat());
-        assert_eq!(planned.code, Some(0), "{named}: {}", planned.err);
+        let planned = world.run(&[&args[..], &["--dry-run"]].concat()).with_case(named).exits(0);
         let (steps, why) = storage_of_plan(&planned.out, storage);
         let recipe = args[1];
         insta::assert_snapshot!(format!("{number}-{recipe}-{storage}"), steps);

@@ -1,18 +1,18 @@
 //! Storage stacks in experiments, as root on loop devices of the tests' own: made, measured, shown,
 //! and gone afterwards.
 
-use pgdyno_test_support::needs;
+use pgdyno_test_support::{assert_contains, needs};
 use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{World, ended, is_root, signal};
+use crate::support::{World, elements, ended, finish, is_root, signal};
 use serde_json::Value;
 
 /// An experiment of short trials with `storages`, its loop files in the world's disk.
-fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
+fn experiment(world: &World, factors: &str, storages: &str) -> String {
     let workload = world.small_workload();
     let text = format!(
         "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[factors]\n{factors}\n\
@@ -21,7 +21,7 @@ fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
          [load]\nclients = 2\nrate = 200\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\n\
          fsync = \"20ms\"\n{storages}"
     );
-    world.file("stacks.toml", &text)
+    world.file("stacks.toml", &text).display().to_string()
 }
 
 /// `[storage.NAME]` on a loop file.
@@ -32,11 +32,6 @@ fn on_a_loop_file(world: &World, name: &str, filesystem: &str, more: &str) -> St
          filesystem = \"{filesystem}\"\n{more}\n",
         disk.display()
     )
-}
-
-fn assert_gone(world: &World) {
-    assert_eq!(world.traces(), [""; 0]);
-    world.assert_nothing_left();
 }
 
 fn storage<'a>(shown: &'a Value, name: &str) -> &'a Value {
@@ -102,24 +97,14 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
     ]
     .concat();
     let file = experiment(&world, "storage = [\"ext4\", \"xfs\", \"gone\", \"wrong\"]", &storages);
-    let ran = world.run(&["run", file.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(2), "{}", ran.err);
-    assert!(
-        ran.out.contains("could not be made") && ran.out.contains("not available here"),
-        "{}",
-        ran.out
-    );
-    assert_gone(&world);
+    world.run(&["run", &file]).exits(2).prints("could not be made").prints("not available here");
+    world.assert_gone();
 
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
     let state = |i: usize| trials[i]["state"].as_str().unwrap();
     assert_eq!([state(0), state(1), state(2)], ["completed", "completed", "failed"]);
-    assert!(
-        trials[2]["failure"].as_str().unwrap().contains("mkfs.xfs"),
-        "{}",
-        trials[2]["failure"]
-    );
+    assert_contains(trials[2]["failure"].as_str().unwrap(), &["mkfs.xfs"]);
     assert_eq!(trials.len(), 3, "what this machine lacks has no trial");
     for trial in &trials[..2] {
         assert_eq!(
@@ -130,9 +115,7 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
     assert_read_back(&shown);
 
     let environment = world.page(&["latest"])["environment"].to_string();
-    for words in ["Asked for", "data=writeback", "Not made"] {
-        assert!(environment.contains(words), "{words}: {environment}");
-    }
+    assert_contains(&environment, &["Asked for", "data=writeback", "Not made"]);
 }
 
 /// Asserts that the run shows each storage as asked for and as obtained, or why it was not
@@ -156,7 +139,7 @@ fn assert_read_back(shown: &Value) {
     );
     assert!(storage(shown, "gone")["obtained"].is_null());
     let probed: Vec<&str> =
-        shown["fsync"].as_array().unwrap().iter().map(|f| f["storage"].as_str().unwrap()).collect();
+        elements(&shown["fsync"]).map(|f| f["storage"].as_str().unwrap()).collect();
     assert_eq!(probed, ["ext4", "log", "xfs"]);
 }
 
@@ -196,8 +179,7 @@ fn the_wal_and_the_tables_lie_where_the_file_says() {
         asking.display()
     );
     let file = experiment(&world, "", &format!("{storages}{more}"));
-    let ran = world.run(&["run", file.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{}\n{}", ran.err, ran.out);
+    world.run(&["run", &file]).exits(0);
     let told = fs::read_to_string(told).unwrap();
     let (wal, tables) = told.split_once('\n').unwrap();
     let log = &world.show("latest")["sessions"][0]["storage"][1]["mount_point"];
@@ -207,7 +189,7 @@ fn the_wal_and_the_tables_lie_where_the_file_says() {
         ["pgbench_tellers pgdyno_log", "pgbench_tellers_pkey pgdyno_log"],
         "{told}"
     );
-    assert_gone(&world);
+    world.assert_gone();
 }
 
 #[test]
@@ -228,13 +210,10 @@ fn a_device_is_written_only_when_named_twice_and_two_filesystems_take_turns_on_i
     let between = format!("[between]\ncommand = [\"sh\", \"-c\", \"{reading}\"]\n");
     let storages = [on_it("a", "ext4"), on_it("b", "xfs"), between].concat();
     let factors = "storage = [\"a\", \"b\"]\ndevice.read_ahead_kb = [64, 4096]";
-    let file = experiment(&world, factors, &storages);
-    let file = file.to_str().unwrap();
+    let file = &experiment(&world, factors, &storages);
     let refused = |args: &[&str], words: &str| {
         let before = disk.head();
-        let ran = world.run(&[&["run", file], args].concat());
-        assert_eq!(ran.code, Some(1), "{}", ran.err);
-        assert!(ran.err.contains(words) && ran.err.contains("help: "), "{}", ran.err);
+        world.run(&[&["run", file], args].concat()).exits(1).says(words).says("help: ");
         assert_eq!(disk.head(), before, "a refused device was written to");
         world.assert_nothing_left();
     };
@@ -242,17 +221,17 @@ fn a_device_is_written_only_when_named_twice_and_two_filesystems_take_turns_on_i
     refused(&["--wipe", disk.path(), "--wipe", "/dev/null"], "cannot wipe /dev/null");
     assert!(Command::new("mkfs.ext2").args(["-q", disk.path()]).status().unwrap().success());
     refused(&["--wipe", disk.path()], "it holds ext2");
-    let told = world.run(&["run", file, "--dry-run", "--wipe", disk.path()]);
-    assert!(
-        told.out.contains("On one device in turn: a, b.") && told.out.contains("holds ext2"),
-        "{}",
-        told.out
-    );
+    world
+        .run(&["run", file, "--dry-run", "--wipe", disk.path()])
+        .prints("On one device in turn: a, b.")
+        .prints("holds ext2");
 
     let read_ahead = disk.queue("read_ahead_kb");
-    let ran = world.run(&["run", file, "--wipe", disk.path(), "--overwrite-signature"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.err.contains("overwrites") && ran.err.contains("ext2"), "{}", ran.err);
+    world
+        .run(&["run", file, "--wipe", disk.path(), "--overwrite-signature"])
+        .exits(0)
+        .says("overwrites")
+        .says("ext2");
     assert_eq!(
         fs::read_to_string(seen).unwrap().lines().collect::<Vec<_>>(),
         ["64", "4096", "64", "4096"]
@@ -264,7 +243,7 @@ fn a_device_is_written_only_when_named_twice_and_two_filesystems_take_turns_on_i
     assert_eq!(shown["run"]["state"], "completed");
     world.assert_nothing_left();
     drop(disk);
-    assert_gone(&world);
+    world.assert_gone();
 }
 
 #[test]
@@ -273,28 +252,16 @@ fn a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_do
     let world = World::new();
     let storages = on_a_loop_file(&world, "disk", "ext4", "device = { read_ahead_kb = 96 }");
     let file = experiment(&world, "clients = [1, 2, 3, 4]", &storages);
-    let mut child = world.spawn(&["run", file.to_str().unwrap()]);
+    let mut child = world.spawn(&["run", &file]);
     world.until("the first trial to be stored", || world.trials_stored() >= 1);
     child.kill().unwrap();
     child.wait().unwrap();
     let left = world.traces();
     assert!(left.len() >= 2, "a mount and a loop device outlive a killed pgdyno: {left:?}");
-    let shown = world.run(&["clean", "--dry-run"]);
-    assert_eq!(shown.code, Some(0), "{}", shown.err);
-    assert!(
-        shown.out.contains("/disk/pgdyno-") && shown.out.contains("which is gone"),
-        "{}",
-        shown.out
-    );
+    world.run(&["clean", "--dry-run"]).exits(0).prints("/disk/pgdyno-").prints("which is gone");
     assert_eq!(world.traces(), left, "a dry run removes nothing");
-    let cleaned = world.run(&["clean"]);
-    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
-    assert!(
-        cleaned.out.contains("ended server") && cleaned.out.contains("put "),
-        "{}",
-        cleaned.out
-    );
-    assert_gone(&world);
+    world.run(&["clean"]).exits(0).prints("ended server").prints("put ");
+    world.assert_gone();
     // Others' leftovers on this machine are told and are no failure.
     let again = world.run(&["clean"]);
     assert!(
@@ -306,9 +273,8 @@ fn a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_do
     let child = world.spawn(&["run", "--resume", "latest"]);
     world.until("the next trial to be stored", || world.trials_stored() >= 2);
     signal(child.id().cast_signed(), "INT");
-    let stopped = ended(child.wait_with_output().unwrap());
-    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
-    assert_gone(&world);
+    finish(child).exits(130);
+    world.assert_gone();
 }
 
 /// `[storage.NAME]` on an emulated disk.
@@ -320,17 +286,6 @@ fn on_an_emulated_disk(world: &World, name: &str, more: &str) -> String {
          filesystem = \"ext4\"\n",
         disk.display()
     )
-}
-
-/// The processes that serve disks of the world.
-fn disk_servers(world: &World) -> Vec<i32> {
-    let named = format!("PGDYNO_EMULATED_DISK={}", world.disk().canonicalize().unwrap().display());
-    let serves = |pid: &i32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        String::from_utf8_lossy(&environment).contains(&named)
-    };
-    let all = fs::read_dir("/proc").unwrap().flatten();
-    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(serves).collect()
 }
 
 #[test]
@@ -345,18 +300,16 @@ fn an_emulated_disk_bounds_commits_as_it_was_told_and_every_report_says_what_it_
     let file = experiment(&world, "storage = [\"fast\", \"slow\"]", &storages);
     // As fast as the disks let it.
     let set = ["--set", "load.rate=100000"];
-    let ran =
-        world.run(&[&["run", file.to_str().unwrap(), "-o", "report.html"], &set[..]].concat());
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(disk_servers(&world).is_empty());
-    assert_gone(&world);
+    let ran = world.run(&[&["run", &file, "-o", "report.html"], &set[..]].concat()).exits(0);
+    assert!(world.disk_servers().is_empty());
+    world.assert_gone();
     let shown = world.show("latest");
     let tps = |n: usize| shown["treatments"][n]["tps"]["mean"].as_f64().unwrap();
     // Two clients: no flush carries more than one commit of each.
     assert!(tps(1) <= 2.0 / 0.004, "{} {}", tps(0), tps(1));
     let report = fs::read_to_string(world.path("report.html")).unwrap();
     // The first screen cuts notes at the end of the line.
-    assert!(ran.out.contains("Emulated by pgdyno"), "{}", ran.out);
+    ran.prints("Emulated by pgdyno");
     let whole = world.run(&["show", "latest", "--verbose"]).out;
     for text in [whole, report] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -373,21 +326,19 @@ fn a_killed_runs_emulated_disk_is_removed_whether_its_process_lives_or_not() {
     for kill_the_disk_too in [false, true] {
         let world = World::new();
         let file = experiment(&world, "", &on_an_emulated_disk(&world, "disk", ""));
-        let mut child =
-            world.spawn(&["run", file.to_str().unwrap(), "--set", "experiment.repeats=20"]);
+        let mut child = world.spawn(&["run", &file, "--set", "experiment.repeats=20"]);
         world.until("the first trial to be stored", || world.trials_stored() >= 1);
         child.kill().unwrap();
         child.wait().unwrap();
-        let serving = disk_servers(&world);
+        let serving = world.disk_servers();
         assert_eq!(serving.len(), 1, "the disk outlives pgdyno");
         if kill_the_disk_too {
             signal(serving[0], "KILL");
-            world.until("the disk's process to end", || disk_servers(&world).is_empty());
+            world.until("the disk's process to end", || world.disk_servers().is_empty());
         }
-        let cleaned = world.run(&["clean"]);
-        assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
-        assert!(disk_servers(&world).is_empty(), "{}", cleaned.out);
-        assert_gone(&world);
+        let cleaned = world.run(&["clean"]).exits(0);
+        assert!(world.disk_servers().is_empty(), "{}", cleaned.out);
+        world.assert_gone();
     }
 }
 
@@ -414,13 +365,9 @@ fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
     ]
     .concat();
     let file = experiment(&world, "storage = [\"kept\", \"lost\"]", &storages);
-    let ran = world.run(&["run", file.to_str().unwrap(), "--set", "experiment.repeats=2"]);
-    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    let ran = world.run(&["run", &file, "--set", "experiment.repeats=2"]).exits(2);
     let shown = world.show("latest");
-    let states: Vec<(&str, &str)> = shown["trials"]
-        .as_array()
-        .unwrap()
-        .iter()
+    let states: Vec<(&str, &str)> = elements(&shown["trials"])
         .map(|t| {
             let treatment = t["treatment"].as_u64().unwrap();
             (["kept", "lost"][usize::try_from(treatment).unwrap()], t["state"].as_str().unwrap())
@@ -431,9 +378,8 @@ fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
     assert_eq!(states, expected, "{}", ran.err);
     // What lay on it could not be removed there: the journal keeps that until the next look.
     assert_eq!(world.traces(), [""; 0]);
-    let cleaned = world.run(&["clean"]);
-    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
-    assert_gone(&world);
+    world.run(&["clean"]).exits(0);
+    world.assert_gone();
 }
 
 #[test]
@@ -449,7 +395,7 @@ fn without_root_a_filesystem_is_refused_with_what_to_do() {
     // The binary may lie where only root can enter.
     let program = world.path("pgdyno");
     fs::copy(env!("CARGO_BIN_EXE_pgdyno"), &program).unwrap();
-    let made = world.command(&["run", file.to_str().unwrap()]);
+    let made = world.command(&["run", &file]);
     let mut command = Command::new(program);
     command
         .args(made.get_args())
@@ -457,13 +403,9 @@ fn without_root_a_filesystem_is_refused_with_what_to_do() {
         .uid(NOBODY)
         .gid(NOBODY);
     command.envs(made.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = ended(command.output().unwrap());
-    assert_eq!(ran.code, Some(1), "{}", ran.err);
-    assert!(
-        ran.err.contains("pgdyno does not run as root")
-            && ran.err.contains("help: run pgdyno as root"),
-        "{}",
-        ran.err
-    );
-    assert_gone(&world);
+    ended(command.output().unwrap())
+        .exits(1)
+        .says("pgdyno does not run as root")
+        .says("help: run pgdyno as root");
+    world.assert_gone();
 }

@@ -2,14 +2,12 @@
 //! PostgreSQL, without network.
 
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support;
-use crate::support::{Ended, World, ended, is_root};
-use pgdyno_test_support::{RELEASE_MOUNTS, needs};
+use crate::support::{self, Ended, World, ended, is_root, unpacked, write_old_store};
+use pgdyno_test_support::{RELEASE_MOUNTS, assert_contains, needs};
 use serde_json::Value;
 
 /// An account without rights.
@@ -17,20 +15,6 @@ const NOBODY: u32 = 65534;
 
 fn fixtures(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder)
-}
-
-fn unpacked(name: &str) -> Vec<u8> {
-    let file = fs::File::open(fixtures("store/tests/fixtures/store").join(name)).unwrap();
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();
-    bytes
-}
-
-/// Puts a store of pgdyno 0.1.0 where `world` keeps its own.
-fn old_store(world: &World) -> PathBuf {
-    let store = world.file("data/pgdyno/store.sqlite3", "");
-    fs::write(&store, unpacked("0.1.0.sqlite3.xz")).unwrap();
-    store
 }
 
 /// Where a treatment's mean tps stands in a run's JSON.
@@ -42,7 +26,8 @@ fn tps(run: &Value) -> Vec<f64> {
 #[test]
 fn a_store_of_0_1_0_is_read_as_any_other_and_stays_as_it_is() {
     let world = World::new();
-    let store = old_store(&world);
+    let store = world.store();
+    write_old_store(&store);
     let before = fs::read(&store).unwrap();
     let html = world.path("run.html");
     let commands: [&[&str]; 6] = [
@@ -70,21 +55,21 @@ fn a_store_of_0_1_0_is_read_as_any_other_and_stays_as_it_is() {
 #[test]
 fn a_store_of_0_1_0_takes_new_results() {
     let world = World::new();
-    let _ = old_store(&world);
+    write_old_store(&world.store());
     let report = fixtures("audit/tests/fixtures/audit/pgdyno-scripts.txt");
     let audited = world.run(&["audit", report.to_str().unwrap()]);
     assert!(matches!(audited.code, Some(0 | 3)), "{}", audited.err);
-    let imports = world.run(&["list", "--imported", "--json"]);
-    let imports: Value = serde_json::from_str(&imports.out).unwrap();
+    let imports = world.run(&["list", "--imported", "--json"]).json();
     assert_eq!(imports.as_array().unwrap().len(), 1);
-    assert_eq!(world.run(&["verify"]).code, Some(0));
+    world.run(&["verify"]).exits(0);
     assert_eq!(world.show("latest")["run"]["pgdyno_version"], "0.1.0");
 }
 
 #[test]
 fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
     let world = World::new();
-    let store = old_store(&world);
+    let store = world.store();
+    write_old_store(&store);
     let database = rusqlite::Connection::open(&store).unwrap();
     database.pragma_update(None, "user_version", 99).unwrap();
     drop(database);
@@ -99,8 +84,7 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
         &["audit", report.to_str().unwrap()],
     ];
     for command in commands {
-        let ended = world.run(command);
-        assert_eq!(ended.code, Some(1), "{command:?}: {}", ended.out);
+        let ended = world.run(command).with_case(format!("{command:?}")).exits(1);
         let version = env!("CARGO_PKG_VERSION");
         for word in ["newer pgdyno", "schema 99", version, "help: ", "--store"] {
             assert!(ended.err.contains(word), "{command:?}, {word}: {}", ended.err);
@@ -169,8 +153,7 @@ impl NewMachine {
 
     /// Runs pgdyno, which must refuse with a help that has all `words`. Returns what it said.
     fn refuses(&self, args: &[&str], words: &[&str]) -> String {
-        let ended = self.run(args);
-        assert_eq!(ended.code, Some(1), "{args:?}: {}{}", ended.out, ended.err);
+        let ended = self.run(args).with_case(format!("{args:?}")).exits(1);
         let (_, help) = ended.err.split_once("help: ").unwrap_or_default();
         for word in words {
             assert!(help.contains(word), "{args:?}, {word}: {}", ended.err);
@@ -183,8 +166,7 @@ impl NewMachine {
 fn without_root_postgresql_and_network_the_first_commands_work() {
     needs!(is_root);
     let machine = NewMachine::new(false);
-    let disk = machine.world.disk();
-    let disk = disk.to_str().unwrap();
+    let disk: &str = &machine.world.disk().display().to_string();
     let commands: [&[&str]; 8] = [
         &[],
         &["--version"],
@@ -196,12 +178,10 @@ fn without_root_postgresql_and_network_the_first_commands_work() {
         &["list"],
     ];
     for command in commands {
-        let ended = machine.run(command);
-        assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.err);
+        machine.run(command).with_case(format!("{command:?}")).exits(0);
     }
     let doctor = machine.run(&["doctor", disk]).out;
-    assert!(doctor.contains("none here"), "{doctor}");
-    assert!(doctor.contains("only root"), "{doctor}");
+    assert_contains(&doctor, &["none here", "only root"]);
 }
 
 #[test]
@@ -258,11 +238,9 @@ fn without_root_and_network_an_installed_server_is_measured() {
     needs!(is_root);
     let machine = NewMachine::new(true);
     let quick = support::quick(&machine.world, "quickstart", &["experiment.repeats=1"]);
-    let ended = machine.run(&quick.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    machine.run(&quick.iter().map(String::as_str).collect::<Vec<_>>()).exits(0);
     assert_eq!(machine.world.left_behind(), Vec::<PathBuf>::new());
-    let shown = machine.run(&["show", "latest", "--json"]);
-    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    let shown = machine.run(&["show", "latest", "--json"]).json();
     assert_eq!(shown["run"]["pgdyno_version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(shown["run"]["state"], "completed");
 }
@@ -271,8 +249,9 @@ fn without_root_and_network_an_installed_server_is_measured() {
 fn pgbench_without_a_server_says_so_and_what_to_check() {
     let world = World::new();
     let sockets = world.disk();
-    let ended = world.run(&["pgbench", "-h", sockets.to_str().unwrap(), "-t", "1", "bench"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.err);
-    assert!(ended.err.contains(".s.PGSQL.5432"), "{}", ended.err);
-    assert!(ended.err.contains("hint: "), "{}", ended.err);
+    world
+        .run(&["pgbench", "-h", sockets.to_str().unwrap(), "-t", "1", "bench"])
+        .exits(1)
+        .says(".s.PGSQL.5432")
+        .says("hint: ");
 }

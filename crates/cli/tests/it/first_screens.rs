@@ -10,8 +10,8 @@ use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{CrashRecord, Fault, Plan, PlannedTrial, ProbeRecord, Verdict};
 use pgdyno_provision::ThisHost;
 use pgdyno_store::{SessionId, Store};
-use pgdyno_test_support::records::Random;
-use pgdyno_test_support::{records, synthetic};
+use pgdyno_test_support::records::{self, Random};
+use pgdyno_test_support::{assert_contains, synthetic};
 
 /// Returns the tps of a trial: treatments `step` apart, waits for commits that matter, a percent of
 /// noise.
@@ -119,7 +119,12 @@ fn the_first_screen_of_every_recipe_answers_its_question() {
 fn an_answer_that_is_not_conclusive_names_the_next_command() {
     let screen = show("zfs-xfs", 0.0, nothing);
     let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(screen.contains("no significant difference"), "{screen}");
-    assert!(screen.contains("pgdyno run --resume run-1 --set experiment.repeats=16"), "{screen}");
-    assert!(screen.contains("--set experiment.precision="), "{screen}");
+    assert_contains(
+        &screen,
+        &[
+            "no significant difference",
+            "pgdyno run --resume run-1 --set experiment.repeats=16",
+            "--set experiment.precision=",
+        ],
+    );
 }

@@ -1,10 +1,10 @@
 //! `flush_accounting` of a storage: each commit of a trial is judged by the flushes of the emulated
 //! disk under pg_wal.
 
-use pgdyno_test_support::needs;
+use pgdyno_test_support::{assert_contains, needs};
 use std::path::{Path, PathBuf};
 
-use crate::support::{World, emulates_disks, lying_server};
+use crate::support::{World, elements, emulates_disks, lying_server};
 use serde_json::Value;
 
 /// `[storage.NAME]` on an emulated disk.
@@ -36,10 +36,8 @@ fn experiment_of(world: &World, workload: &str, clients: u32, more: &str) -> Pat
 
 /// Runs the experiment, and returns what is shown of it as JSON and on a terminal.
 fn run(world: &World, file: &Path) -> (Value, String) {
-    let ran = world.run(&["run", file.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert_eq!(world.traces(), [""; 0]);
-    world.assert_nothing_left();
+    world.run(&["run", file.to_str().unwrap()]).exits(0);
+    world.assert_gone();
     let shown = world.run(&["show", "latest", "--verbose"]).out;
     (world.show("latest"), shown.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -71,7 +69,7 @@ fn an_honest_stack_flushes_for_each_commit_and_reads_need_none() {
     // Eight clients: commits share flushes.
     let file = experiment_of(&world, "", 8, &[factors, &storages.concat()].concat());
     let (shown, text) = run(&world, &file);
-    for (n, trial) in shown["trials"].as_array().unwrap().iter().enumerate() {
+    for (n, trial) in elements(&shown["trials"]).enumerate() {
         let (judged, early) = counts(&shown, n);
         assert_eq!(early, 0, "{trial}");
         if trial["factors"]["workload"] == "select-only" {
@@ -81,8 +79,13 @@ fn an_honest_stack_flushes_for_each_commit_and_reads_need_none() {
             assert!(judged >= all && all > 0, "also those of the warm-up: {judged} of {all}");
         }
     }
-    assert!(text.contains("was acknowledged after a flush of its own"), "{text}");
-    assert!(text.contains("the server said of none that it changed rows"), "{text}");
+    assert_contains(
+        &text,
+        &[
+            "was acknowledged after a flush of its own",
+            "the server said of none that it changed rows",
+        ],
+    );
     assert!(!cautions(&shown).contains(&"early-acknowledgements"), "{:?}", cautions(&shown));
 }
 
@@ -104,8 +107,7 @@ fn a_filesystem_that_passes_no_flush_on_is_told_of_in_every_output() {
     assert!(proofs.iter().any(|p| p["kind"] == "early-acknowledgements"), "{proofs:?}");
     let page = world.page(&["latest"]).to_string();
     assert!(page.contains("early-acknowledgements"), "the page says so too");
-    let exported = world.run(&["export", "latest", "--format", "json"]);
-    let exported: Value = serde_json::from_str(&exported.out).unwrap();
+    let exported = world.run(&["export", "latest", "--format", "json"]).json();
     let trial = &exported["trials"][0];
     assert_eq!(
         (&trial["commits_judged"], &trial["commits_early"]),

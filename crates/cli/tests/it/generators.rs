@@ -3,16 +3,15 @@
 use std::process::{Child, Command, Stdio};
 
 use crate::generators_support::{ANY_SKEW, CLIENTS};
-use crate::pgbench_support::{Server, ended, signal};
-use crate::support::{FORCE, World, read_column};
+use crate::pgbench_support::{Server, signal};
+use crate::support::{FORCE, World, elements, finish, read_column, read_json};
 use pgdyno_exec::process::{Identity, children};
-use pgdyno_test_support::wait_for;
+use pgdyno_test_support::{assert_contains, test_name, wait_for};
 
 /// The newest server, with pgbench's tables in `our`.
 fn server(test: &str) -> Option<Server> {
     let server = Server::newest(test)?;
-    let made = server.run("our", "-i -q");
-    assert_eq!(made.code, Some(0), "{}", made.err);
+    server.run("our", "-i -q").exits(0);
     Some(server)
 }
 
@@ -50,7 +49,7 @@ fn assert_all_gone(server: &Server, workers: &[Identity]) {
 
 #[test]
 fn several_processes_draw_what_one_would_draw() {
-    let Some(server) = server("several_processes_draw_what_one_would_draw") else { return };
+    let Some(server) = server(test_name!()) else { return };
     server.script(
         "draw.sql",
         "\\set x random(1, 1000000000)\nINSERT INTO drawn VALUES (:client_id, :x);\n",
@@ -58,9 +57,8 @@ fn several_processes_draw_what_one_would_draw() {
     let drawn = |generators: &str| {
         server.ask("our", "DROP TABLE IF EXISTS drawn; CREATE TABLE drawn (client int, x int)");
         let args = format!("-n -f draw.sql -c 5 -j 3 -t 20 --random-seed=7 {generators}");
-        let run = server.run("our", &args);
-        assert_eq!(run.code, Some(0), "{}", run.err);
-        assert!(run.out.contains("actually processed: 100/100"), "{}", run.out);
+        let run = server.run("our", &args).exits(0);
+        run.prints("actually processed: 100/100");
         let rows = "SELECT string_agg(client || ' ' || x, ',' ORDER BY client, x) FROM drawn";
         (server.ask("our", rows), run.out)
     };
@@ -68,20 +66,16 @@ fn several_processes_draw_what_one_would_draw() {
     let (two, report) = drawn(&format!("{ANY_SKEW} --generators local:2"));
     assert_eq!(two, alone);
     assert_eq!(drawn(&format!("{ANY_SKEW} --generators local:3")).0, alone);
-    for line in ["pgdyno: generator ", "pgdyno: local-1 ", "pgdyno: local-2 "] {
-        assert!(report.contains(line), "{report}");
-    }
+    assert_contains(&report, &["pgdyno: generator ", "pgdyno: local-1 ", "pgdyno: local-2 "]);
 }
 
 #[test]
 fn the_report_and_the_json_tell_of_each_generator() {
-    let Some(server) = server("the_report_and_the_json_tell_of_each_generator") else { return };
+    let Some(server) = server(test_name!()) else { return };
     let args = "-n -c 4 -T 2 -R 200 -P 1 -r --json=run.json --hdr-log=run.hdr --generators local:2";
-    let run = server.run("our", &format!("{args} {ANY_SKEW}"));
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    assert!(run.err.contains("progress: 1.0 s"), "{}", run.err);
-    let text = std::fs::read_to_string(server.directory("our").join("run.json")).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let run = server.run("our", &format!("{args} {ANY_SKEW}")).exits(0);
+    run.says("progress: 1.0 s");
+    let json = read_json(server.directory("our").join("run.json"));
     let m = &json["measurement"];
     let generators = m["generators"].as_array().unwrap();
     assert_eq!((json["threads"].as_u64(), generators.len()), (Some(2), 2));
@@ -97,11 +91,9 @@ fn the_report_and_the_json_tell_of_each_generator() {
 fn a_killed_worker_makes_the_run_invalid_and_stops_the_other() {
     let Some(server) = server("a_killed_worker_makes_the_run_invalid") else { return };
     let (child, workers) = running(&server, "local:2");
-    signal(workers[1].pid().try_into().unwrap(), "KILL");
-    let run = ended(&child.wait_with_output().unwrap());
-    assert_eq!(run.code, Some(1), "{}", run.err);
-    assert!(run.err.contains("generator local-"), "{}", run.err);
-    assert!(run.err.contains(" in second ") && run.err.contains("SIGKILL"), "{}", run.err);
+    signal(workers[1].pid(), "KILL");
+    let run = finish(child).exits(1);
+    run.says("generator local-").says(" in second ").says("SIGKILL");
     assert!(!run.out.contains("tps"), "{}", run.out);
     assert_all_gone(&server, &workers);
 }
@@ -128,10 +120,8 @@ fn a_trial_in_which_a_worker_is_killed_is_tried_again() {
         let workers: Vec<_> = children(pid).into_iter().filter(is_worker).collect();
         (workers.len() == 2).then_some(workers)
     });
-    signal(workers[0].pid().try_into().unwrap(), "KILL");
-    let run = ended(&child.wait_with_output().unwrap());
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    assert!(run.err.contains("tried again"), "{}", run.err);
+    signal(workers[0].pid(), "KILL");
+    finish(child).exits(0).says("tried again");
     let failures: Vec<Option<String>> =
         read_column(&world.store(), "SELECT failure FROM trial ORDER BY rowid").unwrap();
     assert_eq!(failures.len(), 2, "{failures:?}");
@@ -156,21 +146,19 @@ fn one_process_and_two_are_levels_of_one_run() {
         ("factors.generators=[\"none\", \"local:3\"]", "generators=local:3"),
         ("factors.generators=[\"none\", \"ssh:a\"]", "ssh:a"),
     ] {
-        let refused = world.run(&["run", "levels.toml", "--set", set]);
-        assert_eq!(refused.code, Some(1), "{}", refused.out);
+        let refused = world.run(&["run", "levels.toml", "--set", set]).exits(1);
         assert!(refused.err.contains(word) && !world.store().exists(), "{}", refused.err);
     }
-    let run = world.run(&["run", "levels.toml"]);
-    assert_eq!(run.code, Some(0), "{}", run.err);
+    let run = world.run(&["run", "levels.toml"]).exits(0);
     for label in ["generators=none", "generators=local:2"] {
-        assert!(run.out.contains(label), "{}", run.out);
+        run.prints(label);
     }
     let shown = world.show("latest");
     let names: Vec<Vec<&str>> = ["none", "local:2"]
         .map(|level| {
-            let mut treatments = shown["treatments"].as_array().unwrap().iter();
+            let mut treatments = elements(&shown["treatments"]);
             let treatment = treatments.find(|t| t["factors"]["generators"] == level).unwrap();
-            let generators = treatment["generators"].as_array().unwrap().iter();
+            let generators = elements(&treatment["generators"]);
             let in_both = generators.filter(|generator| generator["trials"] == 2);
             in_both.map(|generator| generator["name"].as_str().unwrap()).collect()
         })
@@ -178,15 +166,16 @@ fn one_process_and_two_are_levels_of_one_run() {
     assert_eq!(names, [vec![], vec!["local-1", "local-2"]]);
     // They are two sides of a comparison, not one treatment under two names.
     assert_eq!(shown["comparisons"].as_array().unwrap().len(), 1);
-    let compared = world.run(&["compare", FORCE, "latest", "latest", "--by", "generators"]);
-    assert_eq!(compared.code, Some(0), "{}", compared.err);
-    assert!(compared.out.contains("none→local:2"), "{}", compared.out);
+    world
+        .run(&["compare", FORCE, "latest", "latest", "--by", "generators"])
+        .exits(0)
+        .prints("none→local:2");
     world.assert_nothing_left();
 }
 
 #[test]
 fn no_worker_outlives_a_killed_coordinator() {
-    let Some(server) = server("no_worker_outlives_a_killed_coordinator") else { return };
+    let Some(server) = server(test_name!()) else { return };
     let (mut child, workers) = running(&server, "local:2");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -195,18 +184,16 @@ fn no_worker_outlives_a_killed_coordinator() {
 
 #[test]
 fn an_interrupted_run_reports_what_was_measured() {
-    let Some(server) = server("an_interrupted_run_reports_what_was_measured") else { return };
+    let Some(server) = server(test_name!()) else { return };
     let (child, workers) = running(&server, "local:2");
     signal(child.id(), "INT");
-    let run = ended(&child.wait_with_output().unwrap());
-    assert_eq!(run.code, Some(130), "{}", run.err);
-    assert!(run.out.contains("tps = "), "{}", run.out);
+    finish(child).exits(130).prints("tps = ");
     assert_all_gone(&server, &workers);
 }
 
 #[test]
 fn what_several_generators_cannot_do_is_refused() {
-    let Some(server) = server("what_several_generators_cannot_do_is_refused") else { return };
+    let Some(server) = server(test_name!()) else { return };
     for (args, word) in [
         ("-n -S -c 4 -l --generators local:2", "-l"),
         ("-n -S -c 1 --generators local:2", "too few"),
@@ -217,16 +204,13 @@ fn what_several_generators_cannot_do_is_refused() {
         ("-n -S -c 4 --allow-saturated", "--generators"),
         ("-i --generators local:2", "--generators"),
     ] {
-        let run = server.run("our", args);
-        assert_eq!(run.code, Some(1), "{args}: {}", run.out);
-        assert!(run.err.contains(word), "{args}: {}", run.err);
+        let run = server.run("our", args).with_case(args).exits(1);
+        run.says(word);
     }
     // A script that fails at a worker ends the run with the server's words.
     server.script("wrong.sql", "SELECT 1/0;\n");
     let args = "-n -f wrong.sql -c 2 -t 2 --generators local:2";
-    let run = server.run("our", &format!("{args} {ANY_SKEW}"));
-    assert_eq!(run.code, Some(2), "{}", run.err);
-    assert!(run.err.contains("division by zero"), "{}", run.err);
+    server.run("our", &format!("{args} {ANY_SKEW}")).exits(2).says("division by zero");
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::process::{Child, Stdio};
 
 use crate::pgbench_support;
 use crate::ssh_support::Hosts;
-use crate::support::{Ended, World, ended, quick, read_column};
+use crate::support::{Ended, World, ended, finish, quick, read_column, with_sets};
 use pgdyno_exec::process::children;
+use pgdyno_test_support::test_name;
 
 /// A run of one trial by generators on `gen1` and `gen2`, whose server listens for them.
 fn run(world: &World, hosts: &Hosts, seconds: u32) -> Vec<String> {
@@ -61,8 +62,7 @@ fn attempt(world: &World, hosts: &Hosts, n: usize, ssl: &str) -> Ended {
 
 #[test]
 fn a_managed_server_lets_in_the_hosts_of_its_generators_and_nobody_else() {
-    let test = "a_managed_server_lets_in_the_hosts_of_its_generators_and_nobody_else";
-    let Some(hosts) = Hosts::start_apart(test, 3) else { return };
+    let Some(hosts) = Hosts::start_apart(test_name!(), 3) else { return };
     let world = World::new();
     let mut command = world.command(&run(&world, &hosts, 8));
     command.env("PGDYNO_SSH", hosts.ssh()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -82,15 +82,13 @@ fn a_managed_server_lets_in_the_hosts_of_its_generators_and_nobody_else() {
         (1, "disable", "no encryption"),
         (1, "require", "password authentication failed"),
     ] {
-        let refused = attempt(&world, &hosts, n, ssl);
-        assert_eq!(refused.code, Some(1), "{}", refused.err);
+        let refused = attempt(&world, &hosts, n, ssl).exits(1);
         assert!(refused.err.contains(why), "gen{n}, {ssl}: {}", refused.err);
     }
 
-    let done = ended(child.wait_with_output().unwrap());
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    let done = finish(child).exits(0);
     for name in ["gen1 ", "gen2 "] {
-        assert!(done.out.contains(name), "{}", done.out);
+        done.prints(name);
     }
     world.assert_nothing_left();
 }
@@ -98,8 +96,7 @@ fn a_managed_server_lets_in_the_hosts_of_its_generators_and_nobody_else() {
 #[test]
 #[ignore = "long: a host that is waited for"]
 fn a_host_that_is_cut_off_is_named_and_its_worker_ends_by_itself() {
-    let test = "a_host_that_is_cut_off_is_named_and_its_worker_ends_by_itself";
-    let Some(hosts) = Hosts::start_apart(test, 2) else { return };
+    let Some(hosts) = Hosts::start_apart(test_name!(), 2) else { return };
     let world = World::new();
     let mut command = world.command(&run(&world, &hosts, 120));
     command.env("PGDYNO_SSH", hosts.ssh()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -109,10 +106,7 @@ fn a_host_that_is_cut_off_is_named_and_its_worker_ends_by_itself() {
     until_a_client(&world, &mut child, &link.there);
     assert_eq!(workers(), 1);
     link.cut();
-    let done = ended(child.wait_with_output().unwrap());
-    assert_eq!(done.code, Some(2), "{}{}", done.out, done.err);
-    assert!(done.err.contains("generator gen2"), "{}", done.err);
-    assert!(done.err.contains("nothing was heard of its worker for 3 s"), "{}", done.err);
+    finish(child).exits(2).says("generator gen2").says("nothing was heard of its worker for 3 s");
     world.until("the worker to end", || workers() == 0);
     world.assert_nothing_left();
 }
@@ -128,8 +122,7 @@ fn telemetry_of_an_external_server_is_read_on_its_host() {
     let small = format!("workload.name={}", world.small_workload());
     let run = |host: &str| {
         let observe = format!("postgres.observe=ssh:{host}");
-        let mut args = vec!["run", "quickstart"];
-        for set in [
+        let sets = [
             dsn.as_str(),
             &observe,
             &small,
@@ -140,13 +133,11 @@ fn telemetry_of_an_external_server_is_read_on_its_host() {
             "factors={}",
             "experiment.repeats=1",
             "telemetry.interval=200ms",
-        ] {
-            args.extend(["--set", set]);
-        }
+        ];
+        let args = with_sets(&["run", "quickstart"], sets);
         ended(world.command(&args).env("PGDYNO_SSH", hosts.ssh()).output().unwrap())
     };
-    let done = run("gen1");
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    run("gen1").exits(0);
     let read = |sql: &str| -> Vec<String> { read_column(&world.store(), sql).unwrap() };
     // The host's interfaces, and not this machine's.
     let network = read("SELECT columns FROM telemetry WHERE probe = 'network'").concat();
@@ -162,7 +153,5 @@ fn telemetry_of_an_external_server_is_read_on_its_host() {
     let observers = || link.processes().iter().any(|(_, line)| line.contains("--observe"));
     world.until("the observer to end", || !observers());
 
-    let refused = run("nowhere.invalid");
-    assert_eq!(refused.code, Some(2), "{}", refused.err);
-    assert!(refused.err.contains("cannot observe nowhere.invalid"), "{}", refused.err);
+    run("nowhere.invalid").exits(2).says("cannot observe nowhere.invalid");
 }

@@ -5,12 +5,11 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use crate::generators_support::{
-    ANY_SKEW, CLIENTS, assert_failed, pgbench, server_with_tables, text,
-};
+use crate::generators_support::{ANY_SKEW, CLIENTS, pgbench, server_with_tables};
 use crate::intruder::Intruder;
+use crate::support::{Ended, ended, finish, signal};
 use pgdyno_test_support::{Server, Session, wait_for};
 
 /// A place for a coordinator: a free port, and a folder for its token.
@@ -66,14 +65,14 @@ impl Place {
     }
 
     /// Runs a worker whose token has another part of this number, from 1.
-    fn worker_with_other(&self, part: usize) -> Output {
+    fn worker_with_other(&self, part: usize) -> Ended {
         let line = std::fs::read_to_string(self.token()).unwrap();
         let mut parts: Vec<String> = line.trim().split('.').map(str::to_owned).collect();
         let first = if parts[part].starts_with('A') { "B" } else { "A" };
         parts[part].replace_range(..1, first);
         let path = self.folder.path().join(format!("other-{part}"));
         std::fs::write(&path, parts.join(".")).unwrap();
-        self.worker_with(&path).wait_with_output().unwrap()
+        finish(self.worker_with(&path))
     }
 }
 
@@ -85,15 +84,11 @@ fn workers_that_join_offer_one_load_and_the_token_goes_with_it() {
     let mode = std::fs::metadata(place.token()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let workers = [place.worker(), place.worker()];
-    let ended = coordinator.wait_with_output().unwrap();
-    let (out, err) = text(&ended);
-    assert!(ended.status.success(), "{err}");
-    assert!(out.contains("actually processed: 200/200"), "{out}");
-    assert!(out.contains("pgdyno: generator "), "{out}");
-    assert!(err.contains("2 of 2 workers came"), "{err}");
+    let ended = finish(coordinator).exits(0);
+    ended.prints("actually processed: 200/200").prints("pgdyno: generator ");
+    ended.says("2 of 2 workers came");
     for worker in workers {
-        let worker = worker.wait_with_output().unwrap();
-        assert!(worker.status.success(), "{}", text(&worker).1);
+        finish(worker).exits(0);
     }
     assert!(!place.token().exists());
 }
@@ -115,9 +110,9 @@ fn nobody_gets_in_without_the_token_of_this_run() {
     let none = Intruder::new(&place.address).shows("");
     assert!(none.contains("not the one of this run"), "{none}");
     // The secret of another run.
-    assert_failed(&place.worker_with_other(2), &["refuses this worker", "not the one of this run"]);
+    place.worker_with_other(2).fails(&["refuses this worker", "not the one of this run"]);
     // The certificate of another run: the worker turns away by itself.
-    assert_failed(&place.worker_with_other(1), &["another certificate"]);
+    place.worker_with_other(1).fails(&["another certificate"]);
     // A proof that is valid elsewhere.
     let (one, mut two) = (Intruder::new(&place.address), Intruder::new(&place.address));
     let proof = one.proof(&std::fs::read_to_string(place.token()).unwrap());
@@ -125,18 +120,13 @@ fn nobody_gets_in_without_the_token_of_this_run() {
     assert!(replayed.contains("not the one of this run"), "{replayed}");
     let empty = place.folder.path().join("empty");
     std::fs::write(&empty, "").unwrap();
-    assert_failed(&place.worker_with(&empty).wait_with_output().unwrap(), &["no token"]);
+    finish(place.worker_with(&empty)).fails(&["no token"]);
 
     // After all of that the worker is let in.
-    let worker = place.worker().wait_with_output().unwrap();
-    assert!(worker.status.success(), "{}", text(&worker).1);
-    let ended = coordinator.wait_with_output().unwrap();
-    let (out, err) = text(&ended);
-    assert!(ended.status.success(), "{err}");
-    assert!(out.contains("actually processed: 10/10"), "{out}");
-    for word in ["no TLS", "it showed no token", "its token is not the one"] {
-        assert!(err.contains(word), "no `{word}` in {err}");
-    }
+    finish(place.worker()).exits(0);
+    let ended = finish(coordinator).exits(0);
+    ended.prints("actually processed: 10/10").says("no TLS");
+    ended.says("it showed no token").says("its token is not the one");
     drop(one);
 }
 
@@ -151,11 +141,10 @@ fn a_valid_proof_is_worth_one_worker() {
     let answer = intruder.shows(&proof);
     assert!(answer.contains("Accepted"), "{answer}");
     // That was the only one.
-    let late = place.worker().wait_with_output().unwrap();
-    assert_failed(&late, &["all workers have come"]);
+    finish(place.worker()).fails(&["all workers have come"]);
     drop(intruder);
     let words = ["generator intruder before the load began", "its connection closed"];
-    assert_failed(&coordinator.wait_with_output().unwrap(), &words);
+    finish(coordinator).fails(&words);
 }
 
 #[test]
@@ -166,23 +155,23 @@ fn a_load_takes_no_more_workers_and_ends_with_its_coordinator() {
     let mut coordinator = place.coordinator(&server, &generators, &["-c", "4", "-T", "120"]);
     let workers = [place.worker(), place.worker()];
     wait_for("four clients", || (session.count(CLIENTS) == 4).then_some(()));
-    assert_failed(&place.worker().wait_with_output().unwrap(), &["all workers have come"]);
+    finish(place.worker()).fails(&["all workers have come"]);
 
     // Neither the port nor the token is shared with another coordinator.
     let second = |generators: &str| {
         let args = ["-n", "-S", "-c", "2", "-t", "1", "--generators", generators];
-        pgbench(&server).args(args).output().unwrap()
+        ended(pgbench(&server).args(args).output().unwrap())
     };
-    assert_failed(&second(&generators), &["cannot listen", &place.address, "another port"]);
+    second(&generators).fails(&["cannot listen", &place.address, "another port"]);
     let elsewhere = Place::new();
     let token = place.token().display().to_string();
     let same_token = format!("join:1,listen={},token={token}", elsewhere.address);
-    assert_failed(&second(&same_token), &["another coordinator", &token]);
+    second(&same_token).fails(&["another coordinator", &token]);
 
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
     for worker in workers {
-        assert_failed(&worker.wait_with_output().unwrap(), &["the coordinator ended"]);
+        finish(worker).fails(&["the coordinator ended"]);
     }
     wait_for("the connections' end", || (session.count(CLIENTS) == 0).then_some(()));
 
@@ -197,8 +186,7 @@ fn a_load_takes_no_more_workers_and_ends_with_its_coordinator() {
         (text.ends_with('\n') && text != left).then_some(())
     });
     wait_for("the door", || TcpStream::connect(&place.address).ok().map(drop));
-    let worker = place.worker().wait_with_output().unwrap();
-    assert!(worker.status.success(), "{}", text(&worker).1);
+    finish(place.worker()).exits(0);
     assert!(next.wait_with_output().unwrap().status.success());
 }
 
@@ -212,9 +200,9 @@ fn a_killed_worker_makes_the_run_invalid_and_stops_the_other() {
     wait_for("four clients", || (session.count(CLIENTS) == 4).then_some(()));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    let ended = coordinator.wait_with_output().unwrap();
-    assert_failed(&ended, &["generator ", "its worker ended (its connection closed)"]);
-    assert!(!text(&ended).0.contains("tps"));
+    let ended =
+        finish(coordinator).fails(&["generator ", "its worker ended (its connection closed)"]);
+    assert!(!ended.out.contains("tps"), "{}", ended.out);
     assert!(!other.wait_with_output().unwrap().status.success());
     wait_for("the connections' end", || (session.count(CLIENTS) == 0).then_some(()));
 }
@@ -226,9 +214,8 @@ fn workers_that_do_not_come_or_do_not_stay_are_told_of() {
     let coordinator = place.coordinator(&server, &place.generators(3, "10s"), &args);
     let worker = place.worker();
     place.worker_with_other(2);
-    let ended = coordinator.wait_with_output().unwrap();
-    assert_failed(&ended, &["1 of 3 workers came within 10 s", "refused", "wait="]);
-    assert_failed(&worker.wait_with_output().unwrap(), &["ended before the load began"]);
+    finish(coordinator).fails(&["1 of 3 workers came within 10 s", "refused", "wait="]);
+    finish(worker).fails(&["ended before the load began"]);
     assert!(!place.token().exists());
 
     // One that came, and left again.
@@ -237,8 +224,7 @@ fn workers_that_do_not_come_or_do_not_stay_are_told_of() {
     let proof = intruder.proof(&std::fs::read_to_string(place.token()).unwrap());
     assert!(intruder.shows(&proof).contains("Accepted"));
     drop(intruder);
-    let ended = coordinator.wait_with_output().unwrap();
-    assert_failed(&ended, &["the worker on intruder left", "1 of 2 had come"]);
+    finish(coordinator).fails(&["the worker on intruder left", "1 of 2 had come"]);
 }
 
 #[test]
@@ -247,10 +233,8 @@ fn a_signal_ends_the_wait_and_removes_the_token() {
     let generators = place.generators(2, "600s");
     let coordinator = place.coordinator(&server, &generators, &["-c", "4", "-t", "1"]);
     let worker = place.worker();
-    let kill = |pid: u32| Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
-    assert!(kill(coordinator.id()).success());
-    let ended = coordinator.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130), "{}", text(&ended).1);
+    signal(coordinator.id(), "INT");
+    finish(coordinator).exits(130);
     assert!(!worker.wait_with_output().unwrap().status.success());
     assert!(!place.token().exists());
 }
@@ -262,17 +246,17 @@ fn a_worker_turns_away_from_what_is_no_coordinator() {
     let text = "pgdyno1.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.\
                 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     std::fs::write(&token, text).unwrap();
-    assert_failed(&place.worker().wait_with_output().unwrap(), &["cannot reach", &place.address]);
+    finish(place.worker()).fails(&["cannot reach", &place.address]);
     let listener = TcpListener::bind(&place.address).unwrap();
     let worker = place.worker();
     let (mut socket, _) = listener.accept().unwrap();
     socket.write_all(b"220 mail.example ESMTP, at your service\r\n").unwrap();
-    assert_failed(&worker.wait_with_output().unwrap(), &["no coordinator", "TLS"]);
+    finish(worker).fails(&["no coordinator", "TLS"]);
     // It shows its proof to nobody before TLS says who that is.
     let mut sent = Vec::new();
     let _ = socket.read_to_end(&mut sent);
     assert!(!String::from_utf8_lossy(&sent).contains("proof"));
     let missing = place.folder.path().join("missing");
     let words = ["cannot read the token file", "missing"];
-    assert_failed(&place.worker_with(&missing).wait_with_output().unwrap(), &words);
+    finish(place.worker_with(&missing)).fails(&words);
 }

@@ -2,11 +2,11 @@
 
 use std::process::{Command, Stdio};
 
-use crate::generators_support;
-use crate::generators_support::{ANY_SKEW, CLIENTS, server_with_tables, text};
+use crate::generators_support::{self, ANY_SKEW, CLIENTS, server_with_tables};
 use crate::ssh_support::Hosts;
+use crate::support::ended;
 use pgdyno_exec::process::children;
-use pgdyno_test_support::{PASSWORD, Server, Session, wait_for};
+use pgdyno_test_support::{PASSWORD, Server, Session, test_name, wait_for};
 
 /// A command for `pgdyno pgbench` with generators at `hosts`.
 fn pgbench(server: &Server, hosts: &Hosts) -> Command {
@@ -18,18 +18,13 @@ fn pgbench(server: &Server, hosts: &Hosts) -> Command {
 /// Runs with all hosts, from the first copy of the program to a changed host key.
 #[test]
 fn three_hosts_offer_one_load_and_need_nothing_installed() {
-    let test = "three_hosts_offer_one_load_and_need_nothing_installed";
-    let Some(hosts) = Hosts::start(test, 3) else { return };
+    let Some(hosts) = Hosts::start(test_name!(), 3) else { return };
     let server = server_with_tables();
 
     // The first run copies the program.
-    let run = |args: &[&str]| {
-        let output = pgbench(&server, &hosts).args(args).output().unwrap();
-        (output.status.code(), text(&output))
-    };
-    let (code, (out, err)) = run(&["-n", "-S", "-t", "3", ANY_SKEW, "--generators", "ssh:gen1"]);
-    assert_eq!(code, Some(0), "{err}");
-    assert!(out.contains("actually processed: 3/3"), "{out}");
+    let run = |args: &[&str]| ended(pgbench(&server, &hosts).args(args).output().unwrap());
+    let args = &["-n", "-S", "-t", "3", ANY_SKEW, "--generators", "ssh:gen1"];
+    run(args).exits(0).prints("actually processed: 3/3");
     let copies = || std::fs::read_dir(hosts.cache()).unwrap().map(|entry| entry.unwrap().path());
     let copied: Vec<_> = copies().collect();
     assert_eq!(copied.len(), 1, "{copied:?}");
@@ -37,12 +32,11 @@ fn three_hosts_offer_one_load_and_need_nothing_installed() {
 
     // Later ones find it, by the login that starts it.
     let all = "ssh:gen1,gen2*2,gen3";
-    let (code, (out, err)) =
-        run(&["-n", "-c", "8", "-R", "200", "-T", "2", ANY_SKEW, "--generators", all]);
-    assert_eq!(code, Some(0), "{err}");
-    for line in ["pgdyno: gen1 ", "pgdyno: gen2 ", "pgdyno: gen3 "] {
-        assert!(out.contains(line), "{out}");
-    }
+    run(&["-n", "-c", "8", "-R", "200", "-T", "2", ANY_SKEW, "--generators", all])
+        .exits(0)
+        .prints("pgdyno: gen1 ")
+        .prints("pgdyno: gen2 ")
+        .prints("pgdyno: gen3 ");
     assert_eq!(copies().collect::<Vec<_>>(), copied);
     assert_eq!(copied[0].metadata().unwrap().modified().unwrap(), written);
     assert_eq!((hosts.logins(2), hosts.logins(3)), (1, 1));
@@ -51,13 +45,10 @@ fn three_hosts_offer_one_load_and_need_nothing_installed() {
 
     // A host whose key changed is refused, with ssh's own words.
     hosts.forge_known_hosts();
-    let (code, (_, err)) =
-        run(&["-n", "-S", "-c", "4", "-t", "3", "--generators", "ssh:gen1,gen2"]);
-    assert_eq!(code, Some(1), "{err}");
-    assert!(err.contains("generator gen") && err.contains("verification failed"), "{err}");
-    let (code, (_, err)) = run(&["-n", "-S", "-t", "3", "--generators", "ssh:nowhere.invalid"]);
-    assert_eq!(code, Some(1), "{err}");
-    assert!(err.contains("generator nowhere.invalid"), "{err}");
+    run(&["-n", "-S", "-c", "4", "-t", "3", "--generators", "ssh:gen1,gen2"])
+        .fails(&["generator gen", "verification failed"]);
+    run(&["-n", "-S", "-t", "3", "--generators", "ssh:nowhere.invalid"])
+        .fails(&["generator nowhere.invalid"]);
 }
 
 /// Kills a coordinator of three hosts: nothing is left on them, and no process showed the password.

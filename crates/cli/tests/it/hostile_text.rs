@@ -13,7 +13,7 @@ use pgdyno_model::{
     RunRecord, TrialRecord, Verdict,
 };
 use pgdyno_store::Store;
-use pgdyno_test_support::records;
+use pgdyno_test_support::{records, test_name};
 
 /// A terminal's title, its clipboard, cursor movement, C1, DEL, text that runs backwards, and lines
 /// that would be forged.
@@ -158,8 +158,7 @@ fn a_store_from_elsewhere_moves_no_terminal() {
     let world = World::new();
     let (store, id) = hostile_store(&world);
     let store = store.to_str().unwrap();
-    let page = world.path("page.html");
-    let page = page.to_str().unwrap();
+    let page: &str = &world.path("page.html").display().to_string();
     for args in [
         &["list"] as &[&str],
         &["list", "--json"],
@@ -221,19 +220,14 @@ fn a_run_of_a_store_from_elsewhere_names_no_file_outside_of_the_folder_for_repor
     let record = RunRecord { id: "../../outside".into(), ..records::run_record(records::plan(1)) };
     store.begin_run(&record).unwrap();
     drop(store);
-    let ended = world.run(&["report", "latest", "--store", path.to_str().unwrap()]);
-    assert_eq!(ended.code, Some(1), "{}", ended.err);
-    assert!(ended.err.contains("-o FILE.html"), "{}", ended.err);
+    world
+        .run(&["report", "latest", "--store", path.to_str().unwrap()])
+        .exits(1)
+        .says("-o FILE.html");
     let named = world.path("named.html");
-    let ended = world.run(&[
-        "report",
-        "latest",
-        "--store",
-        path.to_str().unwrap(),
-        "-o",
-        named.to_str().unwrap(),
-    ]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    world
+        .run_line(&format!("report latest --store {} -o {}", path.display(), named.display()))
+        .exits(0);
 }
 
 #[test]
@@ -307,7 +301,7 @@ fn names_of_files_move_no_terminal_and_forge_no_line() {
 
 #[test]
 fn a_servers_words_move_no_terminal() {
-    let Some(server) = Server::newest("a_servers_words_move_no_terminal") else { return };
+    let Some(server) = Server::newest(test_name!()) else { return };
     let literal = HOSTILE.replace('\'', "''");
     let quoted = format!("\"h{}\"", HOSTILE.replace('"', ""));
     server.ask("postgres", &format!("CREATE DATABASE {quoted}"));

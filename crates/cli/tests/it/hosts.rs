@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::ssh_support::Hosts;
-use crate::support::{Ended, FORCE, World, ended, read_column, signal};
+use crate::support::{Ended, FORCE, World, ended, finish, read_column, signal};
+use pgdyno_test_support::test_name;
 
 /// One treatment, whose clusters lie in another folder on each host.
 fn experiment(world: &World, hosts: &Hosts, repeats: u32) -> String {
@@ -52,25 +53,22 @@ fn assert_nothing_left(hosts: &Hosts) {
 
 #[test]
 fn an_experiment_runs_on_every_host_and_one_that_fails_is_named() {
-    let test = "an_experiment_runs_on_every_host_and_one_that_fails_is_named";
-    let Some(hosts) = Hosts::start(test, 2) else { return };
+    let Some(hosts) = Hosts::start(test_name!(), 2) else { return };
     let world = World::new();
     world.file("lab.toml", &experiment(&world, &hosts, 1));
     let store = world.store();
 
     // The plan of each host, and nothing more.
     let all = ["run", "lab.toml", "--hosts", "ssh:gen1,gen2"];
-    let plan = run(&world, &hosts, &[&all[..], &["--dry-run"]].concat());
-    assert_eq!(plan.code, Some(0), "{}", plan.err);
+    let plan = run(&world, &hosts, &[&all[..], &["--dry-run"]].concat()).exits(0);
     for n in 1..=2 {
-        assert!(plan.out.contains(&format!("== gen{n}")), "{}", plan.out);
-        assert!(plan.out.contains(&hosts.folder_of(n, "disk").display().to_string()));
+        plan.prints(format!("== gen{n}"));
+        plan.prints(hosts.folder_of(n, "disk").display().to_string());
     }
     assert!(!hosts.cache().exists() && !store.exists());
 
-    let done = run(&world, &hosts, &all);
-    assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.err.contains("gen2: "), "{}", done.err);
+    let done = run(&world, &hosts, &all).exits(0);
+    done.says("gen2: ");
     let (_, all_hosts) = done.out.split_once("== all hosts\n").unwrap();
     assert!(all_hosts.contains("gen1") && all_hosts.contains("gen2"), "{}", done.out);
     let origins = "SELECT source FROM arrival";
@@ -84,41 +82,36 @@ fn an_experiment_runs_on_every_host_and_one_that_fails_is_named() {
     let runs: Vec<String> = read_column(&store, by_host).unwrap();
     let shown = world.run(&["show", &runs[0], &runs[1]]);
     assert_eq!(shown.out, all_hosts, "{}", shown.err);
-    let compared = world.run(&["compare", FORCE, &runs[0], &runs[1], "--by", "host"]);
-    assert_eq!(compared.code, Some(0), "{}", compared.err);
-    assert!(compared.out.contains("host=gen1→gen2"), "{}", compared.out);
+    world
+        .run(&["compare", FORCE, &runs[0], &runs[1], "--by", "host"])
+        .exits(0)
+        .prints("host=gen1→gen2");
     let listed = world.run(&["list"]).out;
     assert!(["gen1", "gen2"].iter().all(|host| listed.contains(host)), "{listed}");
-    let verified = world.run(&["verify"]);
-    assert_eq!(verified.code, Some(0), "{}", verified.err);
+    world.run(&["verify"]).exits(0);
 
     // One is not there: it is named, and the other's run is kept. So is one that cannot run it.
     let set = format!("storage.disk.directory={}", hosts.folder_of(1, "disk").display());
-    let some = run(
-        &world,
-        &hosts,
-        &["run", "lab.toml", "--hosts", "ssh:gen1,nowhere.invalid", "--set", &set],
-    );
-    assert_eq!(some.code, Some(1), "{}", some.err);
-    assert!(some.err.contains("host nowhere.invalid: FAILED"), "{}", some.err);
-    assert!(some.err.contains("failed on nowhere.invalid"), "{}", some.err);
+    run(&world, &hosts, &["run", "lab.toml", "--hosts", "ssh:gen1,nowhere.invalid", "--set", &set])
+        .exits(1)
+        .says("host nowhere.invalid: FAILED")
+        .says("failed on nowhere.invalid");
     assert_eq!(read(&store, origins), ["ssh:gen1", "ssh:gen1", "ssh:gen2"]);
-    let impossible = run(
+    run(
         &world,
         &hosts,
         &["run", "lab.toml", "--hosts", "ssh:gen2", "--set", "storage.disk.directory=/proc/1/none"],
-    );
-    assert_eq!(impossible.code, Some(1), "{}", impossible.err);
-    assert!(impossible.err.contains("host gen2: FAILED: "), "{}", impossible.err);
-    assert!(impossible.err.contains("/proc/1/none"), "{}", impossible.err);
+    )
+    .exits(1)
+    .says("host gen2: FAILED: ")
+    .says("/proc/1/none");
     assert_eq!(read(&store, origins).len(), 3);
 }
 
 #[test]
 #[ignore = "long: a run of three hosts, twice"]
 fn interrupted_hosts_are_resumed_by_the_same_command() {
-    let test = "interrupted_hosts_are_resumed_by_the_same_command";
-    let Some(hosts) = Hosts::start(test, 3) else { return };
+    let Some(hosts) = Hosts::start(test_name!(), 3) else { return };
     let world = World::new();
     world.file("lab.toml", &experiment(&world, &hosts, 5));
     let all = ["run", "lab.toml", "--hosts", "ssh:gen1,gen2,gen3"];
@@ -131,8 +124,7 @@ fn interrupted_hosts_are_resumed_by_the_same_command() {
         stores.len() == 3 && stores.iter().all(|store| has_trial(store))
     });
     signal(i32::try_from(working.id()).unwrap(), "INT");
-    let interrupted = ended(working.wait_with_output().unwrap());
-    assert_eq!(interrupted.code, Some(130), "{}", interrupted.err);
+    finish(working).exits(130);
     let store = world.store();
     assert!(!store.exists());
     let on_hosts = stores_on(&hosts, 3);
@@ -146,8 +138,7 @@ fn interrupted_hosts_are_resumed_by_the_same_command() {
     let done: usize = on_hosts.iter().map(trials).sum();
     assert!((3..15).contains(&done), "{done}");
 
-    let resumed = run(&world, &hosts, &all);
-    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    run(&world, &hosts, &all).exits(0);
     let states = "SELECT state FROM session_end";
     let expected = [["completed"; 3], ["interrupted"; 3]].concat();
     assert_eq!(read(&store, states), expected);

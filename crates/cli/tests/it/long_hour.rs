@@ -11,7 +11,7 @@ use crate::long_support::{Attach, Memory, Scrapes, Second, Told, read_live_file,
 use crate::serve_support::Served;
 use crate::support::alike::assert_alike_but_for_thinning;
 use crate::support::terminal::Terminal;
-use crate::support::{Ended, World, docs, is_filled, signal};
+use crate::support::{World, docs, is_filled, read_json, signal};
 use pgdyno_lab::live;
 use pgdyno_model::units::Bytes;
 use serde_json::Value;
@@ -107,17 +107,6 @@ fn an_hour_is_watched_thinned_archived_and_removed() {
     for memory in &watch.memory {
         assert!(memory.is_bounded(), "{} grew: {:?}, {:?}", memory.name, memory.early, memory.last);
     }
-}
-
-/// Runs pgdyno, which must succeed.
-fn done(world: &World, args: &[&str]) -> Ended {
-    let ended = world.run(args);
-    assert_eq!(ended.code, Some(0), "{args:?}: {}{}", ended.out, ended.err);
-    ended
-}
-
-fn json(world: &World, args: &[&str]) -> Value {
-    serde_json::from_str(&done(world, args).out).unwrap()
 }
 
 fn bytes(path: impl AsRef<Path>) -> u64 {
@@ -233,8 +222,7 @@ fn missed(all: &[Second], told: &Told) -> usize {
 /// Asserts that the live file has every second of the store, and the notified command the outcome.
 /// Returns how many seconds there are.
 fn assert_complete(world: &World, run: &Run, all: &[Second], window: Duration) -> usize {
-    let outcome = fs::read_to_string(world.path("told.json")).unwrap();
-    let outcome: Value = serde_json::from_str(&outcome).unwrap();
+    let outcome = read_json(world.path("told.json"));
     assert_eq!(outcome["run"], run.id.as_str());
     assert_eq!((&outcome["state"], &outcome["exit_status"]), (&"completed".into(), &0.into()));
     let shown = world.show(&run.id);
@@ -253,16 +241,16 @@ fn assert_complete(world: &World, run: &Run, all: &[Second], window: Duration) -
 fn keep(world: &World, id: &str) -> Vec<(&'static str, Sizes)> {
     let before = world.show(id);
     let whole = keep_once(world, id, "whole");
-    done(world, &["store", "thin", "--yes", id]);
+    world.run(&["store", "thin", "--yes", id]).exits(0);
     let after = world.show(id);
     assert_eq!(before["headline"]["answer"], after["headline"]["answer"]);
     assert_eq!(before["treatments"], after["treatments"]);
     assert_alike_but_for_thinning(before, after);
     let thinned = keep_once(world, id, "thinned");
     assert!(thinned[0] < whole[0] && thinned[1] < whole[1], "{whole:?} {thinned:?}");
-    done(world, &["rm", "--yes", id]);
-    assert_eq!(json(world, &["list", "--json"]), Value::Array(Vec::new()));
-    done(world, &["verify"]);
+    world.run(&["rm", "--yes", id]).exits(0);
+    assert_eq!(world.run(&["list", "--json"]).exits(0).json(), Value::Array(Vec::new()));
+    world.run(&["verify"]).exits(0);
     ["store", "archive", "report"].into_iter().zip((0..3).map(|i| [whole[i], thinned[i]])).collect()
 }
 
@@ -271,15 +259,18 @@ fn keep(world: &World, id: &str) -> Vec<(&'static str, Sizes)> {
 fn keep_once(world: &World, id: &str, name: &str) -> [u64; 3] {
     let path = |ending: &str| world.path(&format!("{name}.{ending}")).display().to_string();
     let (archive, other, report) = (path("pgdyno"), path("sqlite3"), path("html"));
-    done(world, &["archive", id, &archive]);
-    done(world, &["import", &archive, "--store", &other]);
+    world.run(&["archive", id, &archive]).exits(0);
+    world.run(&["import", &archive, "--store", &other]).exits(0);
     for store in [None, Some(&archive), Some(&other)] {
         let of = store.map_or(vec![], |store| vec!["--store", store]);
-        done(world, &[&["verify"][..], &of].concat());
-        assert_eq!(json(world, &[&["show", id, "--json"][..], &of].concat()), world.show(id));
+        world.run(&[&["verify"][..], &of].concat()).exits(0);
+        assert_eq!(
+            world.run(&[&["show", id, "--json"][..], &of].concat()).exits(0).json(),
+            world.show(id)
+        );
     }
-    done(world, &["report", id, "-o", &report]);
-    let size = json(world, &["store", "size", "--json"]);
+    world.run(&["report", id, "-o", &report]).exits(0);
+    let size = world.run(&["store", "size", "--json"]).exits(0).json();
     assert_eq!(size["bytes"].as_u64(), Some(bytes(world.store())));
     [bytes(world.store()), bytes(archive), bytes(report)]
 }
@@ -288,8 +279,7 @@ fn keep_once(world: &World, id: &str, name: &str) -> [u64; 3] {
 fn assert_nothing_left(world: &World) {
     world.assert_nothing_left();
     assert_eq!(world.traces(), Vec::<String>::new());
-    let root = world.path("");
-    let root = root.to_str().unwrap();
+    let root: &str = &world.path("").display().to_string();
     for process in fs::read_dir("/proc").unwrap().flatten() {
         let environment = fs::read(process.path().join("environ")).unwrap_or_default();
         let is_ours = String::from_utf8_lossy(&environment).contains(root);

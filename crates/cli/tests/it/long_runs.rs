@@ -7,9 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::support;
 use crate::support::live::{live_run, until_load};
-use crate::support::{World, at_full_speed, ended, quick, signal};
+use crate::support::{self, World, at_full_speed, ended, finish, quick, signal};
 use pgdyno_lab::live::{self, Follower};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_report::live::{LiveRecord, LiveState, LiveTrialState};
@@ -62,8 +61,7 @@ fn a_run_is_watched_from_its_first_record_to_its_last() {
         }
         state.ended.is_some()
     });
-    let ended = ended(child.wait_with_output().unwrap());
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    finish(child).exits(0);
     assert!(matches!(records[0], LiveRecord::Begun(_)));
     assert_eq!(state.ended, Some(("completed".to_owned(), None)));
     assert_eq!((state.trials.len(), follower.skipped()), (2, 0));
@@ -93,22 +91,16 @@ fn stop_ends_a_run_after_the_trial_and_resume_goes_on() {
     let run = live_run(&world);
     let mut follower = Follower::open(&world.store(), &run.run).unwrap();
     until_load(&world, &mut follower);
-    let asked = world.run(&["stop", "latest"]);
-    assert_eq!(asked.code, Some(0), "{}", asked.err);
-    assert!(asked.out.contains(&run.run), "{}", asked.out);
-    let stopped = ended(child.wait_with_output().unwrap());
-    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    world.run(&["stop", "latest"]).exits(0).prints(&run.run);
+    finish(child).exits(130);
     assert_eq!(world.show("latest")["run"]["state"], "interrupted");
     let stored = completed_trials(&world);
     assert!((1..4).contains(&stored), "the trial in progress was measured to its end: {stored}");
     assert!(!live::folder(&world.store()).join(format!("{}.stop", run.run)).exists());
     world.assert_nothing_left();
 
-    let again = world.run(&["stop", &run.run]);
-    assert_eq!(again.code, Some(1));
-    assert!(again.err.contains("is gone") && again.err.contains("help:"), "{}", again.err);
-    let resumed = world.run(&["run", "--resume", &run.run]);
-    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    world.run(&["stop", &run.run]).exits(1).says("is gone").says("help:");
+    world.run(&["run", "--resume", &run.run]).exits(0);
     assert_eq!(completed_trials(&world), 4);
 }
 
@@ -123,12 +115,9 @@ fn stop_now_ends_a_run_at_once() {
     let child = world.spawn(&args);
     live_run(&world);
     world.until("a server to work", || !world.servers().is_empty());
-    let asked = world.run(&["stop", "latest", "--now"]);
-    assert_eq!(asked.code, Some(0), "{}", asked.err);
-    let stopped = ended(child.wait_with_output().unwrap());
-    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
-    let outcome: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
+    world.run(&["stop", "latest", "--now"]).exits(0);
+    finish(child).exits(130);
+    let outcome = support::read_json(&told);
     let state = (&outcome["state"], &outcome["exit_status"]);
     assert_eq!(state, (&"interrupted".into(), &130.into()), "{outcome}");
     world.assert_nothing_left();
@@ -146,8 +135,7 @@ fn a_detached_run_goes_on_without_the_terminal_through_a_hangup() {
     let world = World::new();
     let told = world.path("told.json");
     let notify = format!("cat > '{}'", told.display());
-    let started = world.run(&two_trials(&world, &["--detach", "--notify", &notify]));
-    assert_eq!(started.code, Some(0), "{}", started.err);
+    let started = world.run(&two_trials(&world, &["--detach", "--notify", &notify])).exits(0);
     let (run, pid) = detached_run(&started.out);
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -157,8 +145,7 @@ fn a_detached_run_goes_on_without_the_terminal_through_a_hangup() {
     assert_eq!(world.show(&run)["run"]["state"], "completed");
     let log = live::folder(&world.store()).join(format!("{run}.log"));
     assert!(std::fs::read_to_string(log).unwrap().contains("tps"));
-    let outcome: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
+    let outcome = support::read_json(&told);
     assert_eq!(outcome["run"], run.as_str());
     assert_eq!((&outcome["state"], &outcome["exit_status"]), (&"completed".into(), &0.into()));
     world.assert_nothing_left();
@@ -167,9 +154,7 @@ fn a_detached_run_goes_on_without_the_terminal_through_a_hangup() {
 #[test]
 fn a_detached_run_that_cannot_begin_says_why() {
     let world = World::new();
-    let failed = world.run(&["run", "no-such-recipe", "--detach"]);
-    assert_eq!(failed.code, Some(1));
-    assert!(failed.err.contains("no-such-recipe"), "{}", failed.err);
+    world.run(&["run", "no-such-recipe", "--detach"]).exits(1).says("no-such-recipe");
     let logs = std::fs::read_dir(live::folder(&world.store())).unwrap().count();
     assert_eq!(logs, 0, "no log is left of a run that is not there");
 }
@@ -240,10 +225,8 @@ fn a_killed_run_is_seen_as_dead_and_its_live_file_goes_with_the_next_start() {
     assert!(!follower.is_alive());
     let dead = live::find(&world.store(), &run).unwrap();
     assert_eq!((dead.is_alive, dead.ended), (false, None));
-    let asked = world.run(&["stop", &run]);
-    assert_eq!(asked.code, Some(1));
-    let next = world.run(&two_trials(&world, &[]));
-    assert_eq!(next.code, Some(0), "{}", next.err);
+    world.run(&["stop", &run]).exits(1);
+    world.run(&two_trials(&world, &[])).exits(0);
     let left = live::runs(&world.store()).unwrap();
     assert!(left.len() == 1 && left[0].run != run, "{left:?}");
     world.assert_nothing_left();
@@ -252,16 +235,13 @@ fn a_killed_run_is_seen_as_dead_and_its_live_file_goes_with_the_next_start() {
 #[test]
 fn a_command_that_is_told_and_fails_costs_a_warning_only() {
     let world = World::new();
-    let run = world.run(&two_trials(&world, &["--notify", "exit 3"]));
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    assert!(run.err.contains("--notify exit 3"), "{}", run.err);
+    let run = world.run(&two_trials(&world, &["--notify", "exit 3"])).exits(0);
+    run.says("--notify exit 3");
     // A run that cannot begin is told of too.
     let told = world.path("told.json");
     let notify = format!("cat > '{}'", told.display());
-    let failed = world.run(&["run", "no-such-recipe", "--notify", &notify]);
-    assert_eq!(failed.code, Some(1));
-    let outcome: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
+    world.run(&["run", "no-such-recipe", "--notify", &notify]).exits(1);
+    let outcome = support::read_json(&told);
     assert_eq!(outcome["schema"], "pgdyno.outcome/1");
     assert_eq!((&outcome["state"], &outcome["run"]), (&"failed".into(), &serde_json::Value::Null));
     assert!(outcome["error"].as_str().unwrap().contains("no-such-recipe"), "{outcome}");
@@ -298,12 +278,12 @@ fn read_by_prometheus(text: &str) {
         return skip("read_by_prometheus", "there is no python3");
     };
     python.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let read = ended(python.wait_with_output().unwrap());
+    let read = finish(python);
     if read.code == Some(77) {
         return skip("read_by_prometheus", "Python has no prometheus_client");
     }
     assert_eq!(read.code, Some(0), "{}\n{text}", read.err);
-    assert!(read.out.contains("pgdyno_latency_seconds") && read.out.contains("pgdyno_tps"));
+    read.prints("pgdyno_latency_seconds").prints("pgdyno_tps");
 }
 
 #[test]
@@ -330,9 +310,11 @@ fn metrics_are_scraped_while_slow_clients_wait() {
     let long = format!("GET /{}", "x".repeat(40_000));
     let refused = support::ask(port, &long).unwrap();
     assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 4"), "{refused}");
-    let taken = world.run(&["run", "quickstart", "--metrics", &port.to_string()]);
-    assert_eq!(taken.code, Some(1));
-    assert!(taken.err.contains(&format!("127.0.0.1:{port}")) && taken.err.contains("help:"));
+    world
+        .run(&["run", "quickstart", "--metrics", &port.to_string()])
+        .exits(1)
+        .says(format!("127.0.0.1:{port}"))
+        .says("help:");
     drop(slow);
     assert!(child.wait().unwrap().success());
 }
@@ -344,11 +326,9 @@ fn a_live_folder_that_is_not_the_runs_own_is_left_alone_and_the_run_goes_on() {
     std::fs::create_dir_all(&elsewhere).unwrap();
     std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &folder).unwrap();
-    let run = world.run(&two_trials(&world, &[]));
-    assert_eq!(run.code, Some(0), "{}", run.err);
+    let run = world.run(&two_trials(&world, &[])).exits(0);
     assert_eq!(run.err.matches("cannot be watched").count(), 1, "{}", run.err);
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
-    let detached = world.run(&two_trials(&world, &["--detach"]));
-    assert_eq!(detached.code, Some(1), "{}", detached.err);
+    world.run(&two_trials(&world, &["--detach"])).exits(1);
     assert!(std::fs::read_link(&folder).is_ok(), "the link is not ours to remove");
 }

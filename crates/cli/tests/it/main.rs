@@ -1,5 +1,13 @@
 //! Integration tests of the crate `cli`, one module for each subject.
-#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
+#![allow(
+    unreachable_pub,
+    clippy::cast_precision_loss,
+    clippy::needless_pass_by_value,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests and their helpers fail by panicking and print figures"
+)]
 
 mod audit;
 mod bad_input;

@@ -20,33 +20,19 @@ fn written(world: &World) -> Vec<String> {
 fn options_write_a_file_that_is_planned() {
     let world = World::new();
     let disk = world.disk();
-    let made = world.run(&[
-        "new",
-        "mine",
-        "--question",
-        "Does \"more\" memory\npay?",
-        "--factor",
-        "work_mem=4MB,64MB",
-        "--factor",
-        "auto_explain.log_format=['text', 'json']",
-        "--clients",
-        "2",
-        "--scale",
-        "3",
-        "--duration",
-        "2s",
-        "--repeats",
-        "4",
-        "--storage",
-        disk.to_str().unwrap(),
-    ]);
-    assert_eq!(made.code, Some(0), "{}", made.err);
-    assert!(made.out.contains("pgdyno run mine.toml --dry-run"), "{}", made.out);
+    let rest =
+        format!("--clients 2 --scale 3 --duration 2s --repeats 4 --storage {}", disk.display());
+    let mut arguments = vec!["new", "mine", "--question", "Does \"more\" memory\npay?"];
+    arguments.extend(["--factor", "work_mem=4MB,64MB"]);
+    arguments.extend(["--factor", "auto_explain.log_format=['text', 'json']"]);
+    arguments.extend(rest.split(' '));
+    world.run(&arguments).exits(0).prints("pgdyno run mine.toml --dry-run");
     assert_eq!(written(&world), ["mine.toml"]);
-    let planned = world.run(&["run", "mine.toml", "--dry-run"]);
-    assert_eq!(planned.code, Some(0), "{}", planned.err);
-    assert!(planned.out.contains("4 treatments x 4 repeats = 16 trials"), "{}", planned.out);
-    assert!(planned.out.contains(disk.to_str().unwrap()), "{}", planned.out);
+    world
+        .run(&["run", "mine.toml", "--dry-run"])
+        .exits(0)
+        .prints("4 treatments x 4 repeats = 16 trials")
+        .prints(disk.to_str().unwrap());
 }
 
 #[test]
@@ -55,8 +41,7 @@ fn a_schema_in_the_folder_is_named_in_the_first_line() {
     let schema = world.run(&["schema"]);
     assert_eq!((schema.code, schema.out.as_str()), (Some(0), pgdyno_experiment::file::SCHEMA));
     let first = |name: &str| {
-        let made = world.run(&["new", name, "--defaults"]);
-        assert_eq!(made.code, Some(0), "{}", made.err);
+        world.run(&["new", name, "--defaults"]).exits(0);
         let text = std::fs::read_to_string(world.path(&format!("{name}.toml"))).unwrap();
         text.lines().next().unwrap().to_owned()
     };
@@ -70,19 +55,11 @@ fn every_preset_is_planned_and_keeps_the_time_that_it_may_take() {
     let world = World::new();
     let disk = world.disk();
     for name in Preset::NAMES {
-        let made = world.run(&[
-            "new",
-            name,
-            "--preset",
-            name,
-            "--storage",
-            disk.to_str().unwrap(),
-            "--time",
-            "1h",
-        ]);
-        assert_eq!(made.code, Some(0), "{name}: {}", made.err);
-        let planned = world.run(&["run", &format!("{name}.toml"), "--dry-run"]);
-        assert_eq!(planned.code, Some(0), "{name}: {}", planned.err);
+        let disk = disk.display();
+        let line = format!("new {name} --preset {name} --storage {disk} --time 1h");
+        let made = world.run_line(&line).with_case(name).exits(0);
+        let planned =
+            world.run(&["run", &format!("{name}.toml"), "--dry-run"]).with_case(name).exits(0);
         let time = planned.out.lines().find_map(|line| line.strip_prefix("Time: about ")).unwrap();
         let time: pgdyno_model::units::Span = time.parse().unwrap();
         assert!(time <= pgdyno_model::units::Span::from_secs(3600), "{name}: {time}");
@@ -94,31 +71,10 @@ fn every_preset_is_planned_and_keeps_the_time_that_it_may_take() {
 fn a_new_experiment_runs_to_its_end() {
     let world = World::new();
     let disk = world.disk();
-    let made = world.run(&[
-        "new",
-        "--preset",
-        "commit",
-        "--scale",
-        "1",
-        "--clients",
-        "2",
-        "--duration",
-        "1s",
-        "--repeats",
-        "1",
-        "--storage",
-        disk.to_str().unwrap(),
-    ]);
-    assert_eq!(made.code, Some(0), "{}", made.err);
-    let run = world.run(&[
-        "run",
-        "experiment.toml",
-        "--set",
-        "telemetry.fsync=0s",
-        "--set",
-        "load.rate=200",
-    ]);
-    assert_eq!(run.code, Some(0), "{}", run.err);
+    let short = "--scale 1 --clients 2 --duration 1s --repeats 1";
+    let line = format!("new --preset commit {short} --storage {}", disk.display());
+    world.run_line(&line).exits(0);
+    world.run_line("run experiment.toml --set telemetry.fsync=0s --set load.rate=200").exits(0);
     let shown = world.show("latest");
     assert_eq!(shown["run"]["state"], "completed", "{shown}");
     world.assert_nothing_left();
@@ -131,9 +87,8 @@ fn nothing_is_overwritten() {
     std::os::unix::fs::symlink("nowhere", world.path("link.toml")).unwrap();
     std::fs::create_dir(world.path("folder.toml")).unwrap();
     for name in ["mine", "mine.toml", "link", "folder", "./mine.toml"] {
-        let refused = world.run(&["new", name, "--defaults"]);
-        assert_eq!(refused.code, Some(1), "{name}");
-        assert!(refused.err.contains("help: "), "{}", refused.err);
+        let refused = world.run(&["new", name, "--defaults"]).with_case(name).exits(1);
+        refused.says("help: ");
         assert_eq!(refused.out, "");
     }
     assert_eq!(std::fs::read_to_string(world.path("mine.toml")).unwrap(), "kept");
@@ -201,12 +156,11 @@ fn answers_are_checked_at_once_and_asked_again() {
     terminal.answer("How long", "soon\n");
     terminal.await_text("no length of time");
     terminal.answer("How long", "3m\n");
-    let ended = terminal.end().0;
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(ended.out.contains("pgdyno run mine.toml\n"), "{}", ended.out);
-    let planned = world.run(&["run", "mine.toml", "--dry-run"]);
-    assert!(planned.out.contains("work_mem=64MB"), "{}{}", planned.out, planned.err);
-    assert!(planned.out.contains(world.disk().to_str().unwrap()), "{}", planned.out);
+    terminal.end().0.exits(0).prints("pgdyno run mine.toml\n");
+    world
+        .run(&["run", "mine.toml", "--dry-run"])
+        .prints("work_mem=64MB")
+        .prints(world.disk().to_str().unwrap());
     assert_eq!(written(&world), ["mine.toml", "taken.toml"]);
 }
 
@@ -216,8 +170,7 @@ fn only_what_no_option_says_is_asked() {
     let mut terminal =
         start(&world, &["mine", "--preset", "clients", "--time", "10m", "--scale", "1"]);
     terminal.answer("Which existing folder", "\n");
-    let ended = terminal.end().0;
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    terminal.end().0.exits(0);
     let silent = start(&world, &["silent", "--defaults"]).end().0;
     assert_eq!((silent.code, silent.err.as_str()), (Some(0), ""));
     assert_eq!(written(&world), ["mine.toml", "silent.toml"]);

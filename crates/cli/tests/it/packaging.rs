@@ -7,6 +7,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::support::World;
+use pgdyno_test_support::test_name;
 
 /// Returns bash's completions of `words`, with the `script` that `pgdyno completions` prints.
 fn completed(script: &str, words: &[&str]) -> String {
@@ -25,8 +26,7 @@ fn completed(script: &str, words: &[&str]) -> String {
 #[test]
 fn bash_completes_commands_and_their_options() {
     let world = World::new();
-    let printed = world.run(&["completions", "bash"]);
-    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let printed = world.run(&["completions", "bash"]).exits(0);
     assert_eq!(completed(&printed.out, &["pgdyno", "cra"]), "crash");
     assert_eq!(completed(&printed.out, &["pgdyno", "emul"]), "", "it is pgdyno's own business");
     assert_eq!(completed(&printed.out, &["pgdyno", "run", "--dry"]), "--dry-run");
@@ -98,23 +98,19 @@ fn the_shells_find_no_fault_in_their_completions() {
 fn every_shell_has_completions_of_every_command() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish"] {
-        let printed = world.run(&["completions", shell]);
-        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        let printed = world.run(&["completions", shell]).exits(0);
         for word in ["crash", "doctor", "fail-if", "init-steps"] {
             assert!(printed.out.contains(word), "{shell}: {word}");
         }
     }
-    let other = world.run(&["completions", "tcsh"]);
-    assert_eq!(other.code, Some(1));
-    assert!(other.err.contains("bash"), "{}", other.err);
+    world.run(&["completions", "tcsh"]).exits(1).says("bash");
 }
 
 #[test]
 fn there_is_a_man_page_for_every_command() {
     let world = World::new();
     let folder = world.disk();
-    let ended = world.run(&["man-pages", folder.to_str().unwrap()]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    world.run(&["man-pages", folder.to_str().unwrap()]).exits(0);
     let page = |name: &str| fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
     assert!(page("pgdyno").contains(r"pgdyno\-crash(1)"), "{}", page("pgdyno"));
     assert!(page("pgdyno-run").contains("dry"), "{}", page("pgdyno-run"));
@@ -126,23 +122,18 @@ fn there_is_a_man_page_for_every_command() {
     let first = page("pgdyno-run").lines().find(|line| line.starts_with(".TH")).map(str::to_owned);
     let version = env!("CARGO_PKG_VERSION");
     assert!(first.unwrap().ends_with(&format!("\"pgdyno {version}\" \"pgdyno Manual\"")));
-    let missing = world.run(&["man-pages", "/nonexistent/folder"]);
-    assert_eq!(missing.code, Some(1));
-    assert!(missing.err.contains("help: "), "{}", missing.err);
+    world.run(&["man-pages", "/nonexistent/folder"]).exits(1).says("help: ");
 }
 
 #[test]
 fn mandoc_finds_no_fault_in_any_man_page() {
     let world = World::new();
     let folder = world.disk();
-    assert_eq!(world.run(&["man-pages", folder.to_str().unwrap()]).code, Some(0));
+    world.run(&["man-pages", folder.to_str().unwrap()]).exits(0);
     for page in fs::read_dir(&folder).unwrap() {
         let page = page.unwrap().path();
         let args = ["-T", "lint", "-W", "warning", page.to_str().unwrap()];
-        let Some((_, said)) = checker("mandoc_finds_no_fault_in_any_man_page", "mandoc", &args)
-        else {
-            return;
-        };
+        let Some((_, said)) = checker(test_name!(), "mandoc", &args) else { return };
         // What it says of the system's own pages is none of ours.
         let said: Vec<&str> = said.lines().filter(|line| line.contains(".1:")).collect();
         assert!(said.is_empty(), "{}", said.join("\n"));
@@ -152,8 +143,7 @@ fn mandoc_finds_no_fault_in_any_man_page() {
 #[test]
 fn pgdyno_alone_says_what_to_type_first_in_ten_lines() {
     let world = World::new();
-    let said = world.run::<&str>(&[]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = world.run::<&str>(&[]).exits(0);
     assert!(said.out.lines().count() <= 10, "{}", said.out);
-    assert!(said.out.contains("pgdyno run quickstart") && said.out.contains("pgdyno doctor"));
+    said.prints("pgdyno run quickstart").prints("pgdyno doctor");
 }

@@ -2,8 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::pgbench_support::{Server, ended, signal};
-use pgdyno_test_support::wait_for;
+use crate::pgbench_support::{Server, signal};
+use crate::support::finish;
+use pgdyno_test_support::{test_name, wait_for};
 
 /// Everything that tells one set of tables from another.
 const SHAPE: &[&str] = &[
@@ -36,7 +37,7 @@ fn assert_same(server: &Server, args: &str, queries: &[&str]) {
 
 #[test]
 fn tables_keys_and_rows_are_pgbenchs() {
-    for server in Server::each("tables_keys_and_rows_are_pgbenchs") {
+    for server in Server::each(test_name!()) {
         let always = "done in ";
         for (args, phrases) in [
             (
@@ -75,8 +76,7 @@ fn tables_keys_and_rows_are_pgbenchs() {
             ("-i -I t --scale=20000", vec!["create tables "]),
         ] {
             let phrases: Vec<&str> = phrases.into_iter().chain([always]).collect();
-            let ours = server.same(args, &phrases);
-            assert_eq!(ours.code, Some(0), "{args}: {}", ours.err);
+            server.same(args, &phrases).with_case(args).exits(0);
             assert_same(&server, args, SHAPE);
             if server.ask("our", "select count(*) from pg_class where relname = 'pgbench_accounts'")
                 == "1"
@@ -90,7 +90,7 @@ fn tables_keys_and_rows_are_pgbenchs() {
             let made = server.run_undialected(&args);
             if (dialect, server.major) == (17, 18) {
                 assert_eq!(made.code, Some(1), "{}", made.err);
-                assert!(made.err.contains("cannot be unlogged"), "{}", made.err);
+                made.says("cannot be unlogged");
                 continue;
             }
             assert_eq!(made.code, Some(0), "{}", made.err);
@@ -102,8 +102,7 @@ fn tables_keys_and_rows_are_pgbenchs() {
         server.same("-i -I dtG", &[always]);
         server.same("-i -I g", &["client-side generate "]);
         assert_same(&server, "-i -I g", ROWS);
-        let ours = server.same("-i -I tt", &["already exists"]);
-        assert_eq!(ours.code, Some(1));
+        server.same("-i -I tt", &["already exists"]).exits(1);
     }
 }
 
@@ -119,7 +118,7 @@ fn both(server: &Server, sql: &str) -> [String; 2] {
 
 #[test]
 fn dropping_drops_what_pgbench_drops_and_no_more() {
-    for server in Server::each("dropping_drops_what_pgbench_drops_and_no_more") {
+    for server in Server::each(test_name!()) {
         let tables = "create table pgbench_other (a int); create table pgbench_accounts (aid int); \
             create table pgbench_history (aid int); create table pgbench_branches (bid int)";
         for (what, made, says, code) in [
@@ -165,8 +164,7 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
                  exists w cascade",
             );
             both(&server, &format!("{tables}; {made}"));
-            let ours = server.same("-i -I d", &[says]);
-            assert_eq!(ours.code, Some(code), "{what}: {}", ours.err);
+            server.same("-i -I d", &[says]).with_case(what).exits(code);
             assert_same(&server, what, &[EVERYTHING]);
             let other =
                 server.ask("our", "select count(*) from pg_class where relname = 'pgbench_other'");
@@ -177,7 +175,7 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
 
 #[test]
 fn tables_are_found_and_made_by_the_search_path_as_pgbench_does() {
-    for server in Server::each("tables_are_found_and_made_by_the_search_path_as_pgbench_does") {
+    for server in Server::each(test_name!()) {
         // Names are found by the user's own search_path, and made where its first schema is.
         both(
             &server,
@@ -199,59 +197,52 @@ fn tables_are_found_and_made_by_the_search_path_as_pgbench_does() {
         for (args, code) in
             [("-i -I d", 0), ("-i -I t", 0), ("-i -I g", 0), ("-i -I dtGvpf", 0), ("-S -t 1", 0)]
         {
-            let ours = server.same(args, &[]);
-            assert_eq!(ours.code, Some(code), "{args}: {}", ours.err);
+            server.same(args, &[]).with_case(args).exits(code);
             assert_same(&server, args, &[EVERYTHING]);
         }
         for database in ["ref", "our"] {
             server.ask(database, &format!("alter database {database} set search_path = gone"));
         }
-        let ours = server.same("-i -I t", &["no schema has been selected to create in"]);
-        assert_eq!(ours.code, Some(1));
+        server.same("-i -I t", &["no schema has been selected to create in"]).exits(1);
         server.same("-S -t 1", &["relation \"pgbench_branches\" does not exist"]);
     }
 }
 
 #[test]
 fn load_leaves_the_tables_keys_and_rows_that_pgbench_leaves() {
-    if let Some(server) = Server::newest("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves")
-    {
+    if let Some(server) = Server::newest(test_name!()) {
         for (scale, theirs, ours) in [
             (1, "", "--jobs 1"),
             (2, "", "--jobs 3 --strategy chunks"),
             (1, " --partitions=3", "--jobs 2 --partitions 3"),
         ] {
-            assert_eq!(server.run("ref", &format!("-i -q -s {scale}{theirs}")).code, Some(0));
+            server.run("ref", &format!("-i -q -s {scale}{theirs}")).exits(0);
             let load = format!("load tpcb-like -s {scale} {ours} --replace -d our");
-            let loaded = server.pgdyno(&load);
-            assert_eq!(loaded.code, Some(0), "{ours}: {}", loaded.err);
+            let loaded = server.pgdyno(&load).with_case(ours).exits(0);
             let begins = format!("tpcb-like at scale {scale}, seed 1");
             assert!(loaded.out.starts_with(&begins), "{}", loaded.out);
             let rows = format!(": {} rows in ", scale * 100_011);
-            assert!(loaded.out.contains(&rows), "{}", loaded.out);
+            loaded.prints(&rows);
             assert_same(&server, ours, SHAPE);
             assert_same(&server, ours, ROWS);
         }
         // What pgbench made is not pgdyno's to drop.
         server.run("our", "-i -q");
-        let refused = server.pgdyno("load tpcb-like --replace -d our");
-        assert_eq!(refused.code, Some(1));
-        assert!(refused.err.contains("it is there already, not made by pgdyno"), "{}", refused.err);
+        server
+            .pgdyno("load tpcb-like --replace -d our")
+            .exits(1)
+            .says("it is there already, not made by pgdyno");
         assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
-        let asks_too_much = server.pgdyno("load tpcb-like -s 1000000 -d ref");
-        assert_eq!(asks_too_much.code, Some(1));
-        assert!(
-            asks_too_much.err.contains("it takes about 16.0 TB, and the server's disk has"),
-            "{}",
-            asks_too_much.err
-        );
+        server
+            .pgdyno("load tpcb-like -s 1000000 -d ref")
+            .exits(1)
+            .says("it takes about 16.0 TB, and the server's disk has");
     }
 }
 
 #[test]
 fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replaced() {
-    let test = "a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replaced";
-    if let Some(server) = Server::newest(test) {
+    if let Some(server) = Server::newest(test_name!()) {
         let args = "load tpcb-like -s 400 --jobs 2 --strategy chunks -d our";
         let mut command = server.pgdyno_command();
         command.args(args.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -261,25 +252,14 @@ fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replac
         let is_begun = || server.ask("our", there) != "0" && server.ask("our", loaded) != "0";
         wait_for("a chunk that is loaded", || is_begun().then_some(()));
         signal(child.id(), "INT");
-        let stopped = ended(&child.wait_with_output().unwrap());
-        assert_eq!(stopped.code, Some(130), "{}", stopped.err);
-        assert!(
-            stopped.err.contains("the same command goes on from what is loaded"),
-            "{}",
-            stopped.err
-        );
+        finish(child).exits(130).says("the same command goes on from what is loaded");
         let pieces: u64 = server.ask("our", loaded).parse().unwrap();
         assert_eq!(
             server.ask("our", "select count(*) from pgbench_accounts"),
             (pieces * 500_000).to_string()
         );
-        let refused = server.pgdyno("load tpcb-like -s 1 -d our");
-        assert!(
-            refused.code == Some(1) && refused.err.contains("was begun here and not ended"),
-            "{}",
-            refused.err
-        );
-        assert_eq!(server.pgdyno("load tpcb-like -s 1 -d our --replace").code, Some(0));
+        server.pgdyno("load tpcb-like -s 1 -d our").exits(1).says("was begun here and not ended");
+        server.pgdyno("load tpcb-like -s 1 -d our --replace").exits(0);
         assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
         assert_eq!(server.ask("our", there), "0");
     }
@@ -287,9 +267,7 @@ fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replac
 
 #[test]
 fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
-    if let Some(server) =
-        Server::newest("an_interrupted_initialization_ends_at_once_and_leaves_no_rows")
-    {
+    if let Some(server) = Server::newest(test_name!()) {
         // Of rows that the server makes, and of rows that are sent: more than a test would wait
         // for.
         for steps in ["dtG", "dtg"] {
@@ -303,9 +281,7 @@ fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
                 (server.ask("our", filling) != "0").then_some(())
             });
             signal(child.id(), "INT");
-            let ended = ended(&child.wait_with_output().unwrap());
-            assert_eq!(ended.code, Some(130), "{steps}: {}", ended.err);
-            assert!(ended.err.contains("interrupted"), "{steps}: {}", ended.err);
+            finish(child).with_case(steps).exits(130).says("interrupted");
             assert_eq!(server.ask("our", "select count(*) from pgbench_branches"), "0", "{steps}");
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::pgbench_support::{Server, columns, numbers_as_n};
+use pgdyno_test_support::test_name;
 
 /// The lines of all files.
 fn lines_of(files: &[PathBuf]) -> Vec<String> {
@@ -23,10 +24,8 @@ fn shape(files: &[PathBuf]) -> Vec<String> {
 
 #[test]
 fn logs_have_pgbenchs_names_and_columns() {
-    Server::each_at_once("logs_have_pgbenchs_names_and_columns", |server| {
-        for who in ["ref", "our"] {
-            assert_eq!(server.run(who, "-i -q -I dtGvp").code, Some(0));
-        }
+    Server::each_at_once(test_name!(), |server| {
+        server.fill();
         let serialization =
             "DO $$ BEGIN RAISE EXCEPTION 'meant' USING ERRCODE = '40001'; END $$;\n";
         server.script("serialization.sql", serialization);
@@ -84,10 +83,8 @@ fn logs_have_pgbenchs_names_and_columns() {
 
 #[test]
 fn a_skipped_transaction_is_logged_as_skipped() {
-    for server in Server::each("a_skipped_transaction_is_logged_as_skipped") {
-        for who in ["ref", "our"] {
-            assert_eq!(server.run(who, "-i -q -I dtGvp").code, Some(0));
-        }
+    for server in Server::each(test_name!()) {
+        server.fill();
         server.script("late.sql", "SELECT pg_sleep(0.005);\n");
 
         let args = "-n -t 60 -R 1000 -L 2 -l -f late.sql --log-prefix=skip";

@@ -2,6 +2,7 @@
 //! for.
 
 use crate::pgbench_support::{Server, ended, signal, words};
+use pgdyno_test_support::test_name;
 
 /// Command lines, and what both must say.
 const REFUSED: &[(&str, &str)] = &[
@@ -121,17 +122,16 @@ const REFUSED: &[(&str, &str)] = &[
 
 #[test]
 fn what_pgbench_refuses_is_refused_with_its_words() {
-    for server in Server::each("what_pgbench_refuses_is_refused_with_its_words") {
+    for server in Server::each(test_name!()) {
         for (args, phrase) in REFUSED {
-            let ours = server.same(args, &[phrase]);
-            assert_eq!(ours.code, Some(1), "{args}");
+            server.same(args, &[phrase]).with_case(args).exits(1);
         }
     }
 }
 
 #[test]
 fn what_is_only_printed_is_the_same() {
-    for server in Server::each("what_is_only_printed_is_the_same") {
+    for server in Server::each(test_name!()) {
         for args in [
             "-b list",
             "--show-script=se",
@@ -203,10 +203,8 @@ const TAKEN: &[&str] = &[
 
 #[test]
 fn what_pgbench_takes_is_taken_and_told_alike() {
-    for server in Server::each("what_pgbench_takes_is_taken_and_told_alike") {
-        for who in ["ref", "our"] {
-            assert_eq!(server.run(who, "-i -q -I dtGvp").code, Some(0));
-        }
+    for server in Server::each(test_name!()) {
+        server.fill();
         for args in TAKEN {
             let args = format!("-n {args}");
             let ours = server.same(&args, &[]);
@@ -221,33 +219,23 @@ fn what_pgbench_takes_is_taken_and_told_alike() {
         let (theirs, ours) = (server.run("ref", busy), server.run("our", busy));
         assert_eq!((theirs.code, ours.code), (Some(2), Some(2)), "{}{}", ours.out, ours.err);
         for ended in [theirs, ours] {
-            assert!(ended.err.contains("too many clients already"), "{}", ended.err);
-            assert!(ended.err.contains(" aborted while establishing connection"), "{}", ended.err);
-            assert!(
-                ended.out.contains("number of transactions actually processed: "),
-                "{}",
-                ended.out
-            );
+            ended.says("too many clients already").says(" aborted while establishing connection");
+            ended.prints("number of transactions actually processed: ");
         }
     }
 }
 
 #[test]
 fn the_extra_lines_are_off_under_the_name_pgbench_until_they_are_asked_for() {
-    let Some(server) =
-        Server::newest("the_extra_lines_are_off_under_the_name_pgbench_until_they_are_asked_for")
-    else {
-        return;
-    };
+    let Some(server) = Server::newest(test_name!()) else { return };
     let link = server.directory("our").join("pgbench");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pgdyno"), &link).unwrap();
     server.script("two.sql", "SELECT 1;\nSELECT 2;\n");
     let extra = |program: &std::path::Path, args: &str| -> Vec<String> {
         let mut command = server.command_of(program);
-        let ended = ended(
-            &command.env("PGDATABASE", "our").args(args.split_whitespace()).output().unwrap(),
-        );
-        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let ended =
+            ended(command.env("PGDATABASE", "our").args(args.split_whitespace()).output().unwrap())
+                .exits(0);
         assert!(!ended.err.contains("pgdyno:"), "{}", ended.err);
         ended.out.lines().filter(|line| line.starts_with("pgdyno:")).map(str::to_owned).collect()
     };
@@ -304,7 +292,7 @@ fn called_by_the_name_pgbench_it_is_pgbench() {
 fn a_dialect_is_named_by_its_version_and_one_without_a_report_is_refused() {
     let run = |args: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pgdyno"));
-        ended(&command.arg("pgbench").args(args).output().unwrap())
+        ended(command.arg("pgbench").args(args).output().unwrap())
     };
     for args in [["--dialect=15", "--version"], ["-V", "--dialect=15"]] {
         let said = run(&args);

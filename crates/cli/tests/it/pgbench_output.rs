@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Output, Stdio};
 
 use crate::pgbench_support::Server;
+use pgdyno_test_support::test_name;
 
 const RUN: [&str; 4] = ["-n", "-S", "-t", "2"];
 
@@ -15,9 +16,8 @@ fn run_onto(server: &Server, who: &str, out: impl Into<Stdio>) -> Output {
 
 #[test]
 fn a_log_that_loses_lines_is_told_after_the_report() {
-    let test = "a_log_that_loses_lines_is_told_after_the_report";
-    let Some(server) = Server::newest(test) else { return };
-    assert_eq!(server.run("our", "-i -q -I dtGvp").code, Some(0));
+    let Some(server) = Server::newest(test_name!()) else { return };
+    server.run("our", "-i -q -I dtGvp").exits(0);
     // A log is named by its process: the shell makes that name lead to a full device and becomes
     // the process.
     let words = "ln -s /dev/full log.$$ && exec \"$0\" pgbench -n -S -t 2 -l --log-prefix=log";
@@ -35,10 +35,8 @@ fn a_log_that_loses_lines_is_told_after_the_report() {
 
 #[test]
 fn a_report_that_cannot_be_written_is_told() {
-    for server in Server::each("a_report_that_cannot_be_written_is_told") {
-        for who in ["ref", "our"] {
-            assert_eq!(server.run(who, "-i -q -I dtGvp").code, Some(0));
-        }
+    for server in Server::each(test_name!()) {
+        server.fill();
         let full =
             |who| run_onto(&server, who, File::options().write(true).open("/dev/full").unwrap());
         // pgbench loses its report and calls that success; ours does not (docs/pgbench.md, What

@@ -3,6 +3,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use crate::pgbench_support::Server;
+use pgdyno_test_support::test_name;
 
 const PASSWORD: &str = "correct horse";
 const ARGUMENTS: [&str; 6] = ["-n", "-S", "-t", "5", "-U", "asked"];
@@ -40,9 +41,9 @@ fn typed(server: &Server, who: &str, typed: &str) -> (String, i32) {
 
 #[test]
 fn a_password_is_asked_for_once_and_never_shown() {
-    for server in Server::each("a_password_is_asked_for_once_and_never_shown") {
+    for server in Server::each(test_name!()) {
         for who in ["ref", "our"] {
-            assert_eq!(server.run(who, "-i -q").code, Some(0));
+            server.run(who, "-i -q").exits(0);
         }
         server.ask("our", &format!("CREATE ROLE asked SUPERUSER LOGIN PASSWORD '{PASSWORD}'"));
         server.ask_for_passwords("asked");

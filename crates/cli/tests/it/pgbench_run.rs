@@ -2,8 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::pgbench_support::{Server, ended, numbers_as_n, signal};
-use pgdyno_test_support::wait_for;
+use crate::pgbench_support::{Server, numbers_as_n, signal};
+use crate::support::{finish, read_json};
+use pgdyno_test_support::{assert_contains, test_name, wait_for};
 
 /// Servers with both databases filled.
 fn filled(test: &str) -> impl Iterator<Item = Server> {
@@ -16,10 +17,7 @@ fn filled_newest(test: &str) -> Option<Server> {
 }
 
 fn fill(server: &Server) {
-    for who in ["ref", "our"] {
-        let made = server.run(who, "-i -q -I dtGvp");
-        assert_eq!(made.code, Some(0), "{}", made.err);
-    }
+    server.fill();
     server.script("one.sql", "SELECT 1;\n");
     server.script("two@2.sql", "\\set x random(1, 10)\nSELECT :x;\nSELECT  2,\n  3;\n");
     server.script("wrong.sql", "SELECT 1;\nSELECT 1/0;\n");
@@ -46,7 +44,7 @@ fn fill(server: &Server) {
 
 #[test]
 fn reports_have_pgbenchs_lines_in_pgbenchs_order() {
-    for server in filled("reports_have_pgbenchs_lines_in_pgbenchs_order") {
+    for server in filled(test_name!()) {
         for args in [
             "-t 3",
             "-n -t 3 -S",
@@ -114,7 +112,7 @@ fn reports_have_pgbenchs_lines_in_pgbenchs_order() {
 #[test]
 #[ignore = "long: two runs for each of some thirty combinations"]
 fn options_combine_as_in_pgbench() {
-    for server in filled("options_combine_as_in_pgbench") {
+    for server in filled(test_name!()) {
         let dimensions: [&[&str]; 8] = [
             &["-S", "-N", "-f one.sql", "-S -f two@2.sql@2"],
             &["-M simple", "-M extended", "-M prepared"],
@@ -147,7 +145,7 @@ fn options_combine_as_in_pgbench() {
 
 #[test]
 fn what_goes_wrong_goes_wrong_as_in_pgbench() {
-    for server in filled("what_goes_wrong_goes_wrong_as_in_pgbench") {
+    for server in filled(test_name!()) {
         for (args, status, phrases) in [
             (
                 "-n -t 2 -c 2 -f wrong.sql",
@@ -200,15 +198,14 @@ fn what_goes_wrong_goes_wrong_as_in_pgbench() {
                 vec!["starting vacuum...end.", "starting vacuum pgbench_accounts...end."],
             ),
         ] {
-            let ours = server.same(args, &phrases);
-            assert_eq!(ours.code, Some(status), "{args}");
+            server.same(args, &phrases).with_case(args).exits(status);
         }
     }
 }
 
 #[test]
 fn a_run_that_is_ended_and_one_without_tables_say_what_pgbench_says() {
-    for server in filled("a_run_that_is_ended_and_one_without_tables_say_what_pgbench_says") {
+    for server in filled(test_name!()) {
         // What ends the whole run says where it was.
         if server.major >= 17 {
             let ended = server.same(
@@ -225,12 +222,14 @@ fn a_run_that_is_ended_and_one_without_tables_say_what_pgbench_says() {
             server.ask(who, "truncate pgbench_branches");
         }
         for args in ["-n -S -t 1", "-n -t 1", "-N -t 1 -c 2 -s 3"] {
-            let ended = server.same(args, &["empty range given to random", "Run was aborted"]);
-            assert_eq!(ended.code, Some(2), "{args}: {}", ended.err);
+            server
+                .same(args, &["empty range given to random", "Run was aborted"])
+                .with_case(args)
+                .exits(2);
         }
         // Without its tables a run of own scripts goes on; its vacuum is told to have failed.
         for who in ["ref", "our"] {
-            assert_eq!(server.run(who, "-i -I d").code, Some(0));
+            server.run(who, "-i -I d").exits(0);
         }
         server.same(
             "-t 1 -f one.sql",
@@ -241,7 +240,7 @@ fn a_run_that_is_ended_and_one_without_tables_say_what_pgbench_says() {
 
 #[test]
 fn the_same_seed_leaves_the_same_rows() {
-    for server in filled("the_same_seed_leaves_the_same_rows") {
+    for server in filled(test_name!()) {
         for args in [
             "-n -t 40 --random-seed=7",
             "-n -t 25 --random-seed=8 -M prepared -c 4 -j 4",
@@ -263,7 +262,7 @@ fn the_same_seed_leaves_the_same_rows() {
 
 #[test]
 fn progress_is_told_in_pgbenchs_shape() {
-    Server::each_at_once("progress_is_told_in_pgbenchs_shape", |server| {
+    Server::each_at_once(test_name!(), |server| {
         fill(&server);
         for args in [
             "-n -T 2 -P 1 -f sleep.sql",
@@ -290,7 +289,7 @@ fn progress_is_told_in_pgbenchs_shape() {
 
 #[test]
 fn an_interrupted_run_tells_what_was_measured() {
-    if let Some(server) = filled_newest("an_interrupted_run_tells_what_was_measured") {
+    if let Some(server) = filled_newest(test_name!()) {
         let mut command = server.command("our");
         let args = ["-n", "-S", "-R", "200", "-T", "600", "-P", "1"];
         let child =
@@ -300,10 +299,10 @@ fn an_interrupted_run_tells_what_was_measured() {
             'SELECT abalance%'";
         wait_for("a running load", || (server.ask("ref", running) != "0").then_some(()));
         signal(child.id(), "INT");
-        let ended = ended(&child.wait_with_output().unwrap());
-        assert_eq!(ended.code, Some(130), "{}", ended.err);
-        assert!(ended.out.contains("number of transactions actually processed: "), "{}", ended.out);
-        assert!(ended.out.contains("tps = "), "{}", ended.out);
+        finish(child)
+            .exits(130)
+            .prints("number of transactions actually processed: ")
+            .prints("tps = ");
     }
 }
 
@@ -312,8 +311,7 @@ fn what_is_under_way_when_the_time_is_over_counts_alike_everywhere() {
     let Some(server) = Server::newest("what_is_under_way_when_the_time_is_over") else { return };
     server.script("slow.sql", "SELECT pg_sleep(1.5);\n");
     let args = "-n -T 1 -c 2 -f slow.sql --json=- --hdr-log=slow.hlog --store=slow";
-    let run = server.run("our", args);
-    assert_eq!(run.code, Some(0), "{}", run.err);
+    let run = server.run("our", args).exits(0);
     let (text, json) = run.out.split_at(run.out.find("\n{").unwrap());
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     assert!(text.contains("actually processed: 2\n"), "{text}");
@@ -327,8 +325,7 @@ fn what_is_under_way_when_the_time_is_over_counts_alike_everywhere() {
     let tps = text.split("tps = ").nth(1).and_then(|tps| tps.split(' ').next()).unwrap();
     let tps: f64 = tps.parse().unwrap();
     assert!((json["tps"].as_f64().unwrap() - tps).abs() < 1e-6, "{tps}: {json}");
-    let shown = server.pgdyno("show latest --json --store slow");
-    let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+    let shown = server.pgdyno("show latest --json --store slow").json();
     assert_eq!(shown["trials"][0]["transactions"], 2);
     assert!((shown["trials"][0]["tps"].as_f64().unwrap() - tps).abs() < 0.01, "{tps}: {shown}");
     let log = std::fs::read_to_string(server.directory("our").join("slow.hlog")).unwrap();
@@ -344,20 +341,18 @@ fn what_is_under_way_when_the_time_is_over_counts_alike_everywhere() {
 
 #[test]
 fn more_than_pgbench_is_kept_apart() {
-    if let Some(server) = filled_newest("more_than_pgbench_is_kept_apart") {
-        let run = server.run("our", "-n -t 20 -r -S -f one.sql --json=out.json --hdr-log=out.hlog");
-        assert_eq!(run.code, Some(0), "{}", run.err);
+    if let Some(server) = filled_newest(test_name!()) {
+        let run = server
+            .run("our", "-n -t 20 -r -S -f one.sql --json=out.json --hdr-log=out.hlog")
+            .exits(0);
         let own = run.out.lines().position(|l| l.starts_with("pgdyno: ")).unwrap();
         assert!(
             run.out.lines().skip(own).all(|l| l.starts_with("pgdyno: ")),
             "after pgbench's lines: {}",
             run.out
         );
-        for word in ["p50 = ", "p99.99 = ", "max = ", "generator CPU: "] {
-            assert!(run.out.contains(word), "{word}: {}", run.out);
-        }
-        let json = std::fs::read_to_string(server.directory("our").join("out.json")).unwrap();
-        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_contains(&run.out, &["p50 = ", "p99.99 = ", "max = ", "generator CPU: "]);
+        let json = read_json(server.directory("our").join("out.json"));
         assert_eq!(json["schema"], "pgdyno.pgbench/1");
         assert_eq!(json["measurement"]["transactions"], 20);
         assert!(json["measurement"]["latency_us"]["p99"].as_f64().unwrap() > 0.0, "{json}");
@@ -366,11 +361,9 @@ fn more_than_pgbench_is_kept_apart() {
         let histograms: Vec<&str> = log.lines().filter(|l| l.contains(",HIST")).collect();
         assert_eq!(histograms.len(), 3, "one interval and each script: {log}");
         assert!(histograms[1].starts_with("Tag=script1,"), "{log}");
-        let run = server.run("our", "-n -T 3 -S -R 200 --hdr-log=seconds.hlog --json=rate.json");
-        assert_eq!(run.code, Some(0), "{}", run.err);
-        for word in ["service time (from sent): p50", "event loop lag: p50"] {
-            assert!(run.out.contains(word), "{word}: {}", run.out);
-        }
+        let run =
+            server.run("our", "-n -T 3 -S -R 200 --hdr-log=seconds.hlog --json=rate.json").exits(0);
+        assert_contains(&run.out, &["service time (from sent): p50", "event loop lag: p50"]);
         let log = std::fs::read_to_string(server.directory("our").join("seconds.hlog")).unwrap();
         let begins: Vec<&str> = log
             .lines()
@@ -379,8 +372,7 @@ fn more_than_pgbench_is_kept_apart() {
             .collect();
         // What was under way after three seconds has an interval of its own.
         assert!(begins.len() <= 4 && begins[..3] == ["0.000", "1.000", "2.000"], "{log}");
-        let json = std::fs::read_to_string(server.directory("our").join("rate.json")).unwrap();
-        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let json = read_json(server.directory("our").join("rate.json"));
         let us = |what: &str| json["measurement"][what]["p50"].as_f64().unwrap();
         assert!(us("service_us") <= us("latency_us"), "{json}");
         assert!(json["measurement"]["event_loop_lag"]["p99_us"].as_f64().is_some(), "{json}");
@@ -389,15 +381,10 @@ fn more_than_pgbench_is_kept_apart() {
 
 #[test]
 fn a_transaction_that_only_waits_takes_as_long_as_it_waits() {
-    let Some(server) = filled_newest("a_transaction_that_only_waits_takes_as_long_as_it_waits")
-    else {
-        return;
-    };
+    let Some(server) = filled_newest(test_name!()) else { return };
     for script in ["sleep.sql", "shell.sql"] {
-        let run = server.run("our", &format!("-n -t 5 -f {script} --json=waits.json"));
-        assert_eq!(run.code, Some(0), "{}", run.err);
-        let json = std::fs::read_to_string(server.directory("our").join("waits.json")).unwrap();
-        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        server.run("our", &format!("-n -t 5 -f {script} --json=waits.json")).exits(0);
+        let json = read_json(server.directory("our").join("waits.json"));
         let least_us = if script == "sleep.sql" { 20_000.0 } else { 50_000.0 };
         assert!(
             json["measurement"]["latency_us"]["p50"].as_f64().unwrap() >= 0.99 * least_us,
@@ -408,29 +395,23 @@ fn a_transaction_that_only_waits_takes_as_long_as_it_waits() {
 
 #[test]
 fn scripts_of_the_old_language_run_and_it_is_said() {
-    for server in filled("scripts_of_the_old_language_run_and_it_is_said") {
+    for server in filled(test_name!()) {
         server.script(
             "login.sql",
             "\\setrandom aid 1 100000\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid\n\
              SELECT 1\n",
         );
-        let run = server.run_undialected("-n -t 3 -r -f login.sql");
-        assert_eq!(run.code, Some(0), "{}", run.err);
-        assert!(
-            run.err.contains("login.sql is read in the language of pgbench up to 9.5"),
-            "{}",
-            run.err
-        );
-        assert!(run.out.contains("number of transactions actually processed: 3/3"), "{}", run.out);
-        let refused = server.run("our", "-n -t 3 -f login.sql --dialect=15");
-        assert_eq!(refused.code, Some(1), "{}", refused.err);
-        assert_eq!(server.run("ref", "-n -t 3 -f login.sql").code, Some(1));
+        let run = server.run_undialected("-n -t 3 -r -f login.sql").exits(0);
+        run.says("login.sql is read in the language of pgbench up to 9.5");
+        run.prints("number of transactions actually processed: 3/3");
+        server.run("our", "-n -t 3 -f login.sql --dialect=15").exits(1);
+        server.run("ref", "-n -t 3 -f login.sql").exits(1);
     }
 }
 
 #[test]
 fn the_database_may_be_a_connection_string() {
-    for server in filled("the_database_may_be_a_connection_string") {
+    for server in filled(test_name!()) {
         server.same("-n -S -t 1 dbname=our", &[]);
         server.same("-n -S -t 1 postgresql:///our", &[]);
         server.same(
@@ -460,7 +441,7 @@ fn told(err: &str) -> Vec<String> {
 
 #[test]
 fn with_debug_every_step_is_told_as_pgbench_tells_it() {
-    for server in Server::each("with_debug_every_step_is_told_as_pgbench_tells_it") {
+    for server in Server::each(test_name!()) {
         server.script(
             "steps.sql",
             "\\set a random(1, 10)\n\\if :a > 20\nSELECT 0;\n\\elif :a < 11\n\
@@ -474,7 +455,7 @@ fn with_debug_every_step_is_told_as_pgbench_tells_it() {
             assert_eq!((theirs.code, ours.code), (Some(0), Some(0)), "{}", ours.err);
             assert_eq!(told(&theirs.err), told(&ours.err), "{protocol}");
             assert!(told(&ours.err).len() > 12, "{}", ours.err);
-            assert!(ours.err.contains("pgbench: client 0 receiving\n"), "{}", ours.err);
+            ours.says("pgbench: client 0 receiving\n");
         }
         let quiet = server.run("our", "-n -t 2 -f steps.sql");
         assert!(!quiet.err.contains("client 0"), "{}", quiet.err);

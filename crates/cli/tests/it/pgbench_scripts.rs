@@ -2,6 +2,7 @@
 //! each major version.
 
 use crate::pgbench_support::{Ended, Server, normal, words};
+use pgdyno_test_support::test_name;
 
 /// Runs `script` with both; what differs, if anything: exit status, report, and what is said once
 /// the script runs.
@@ -40,7 +41,7 @@ const CANNOT_SERIALIZE: &str =
 
 #[test]
 fn the_servers_words_are_shown_whole() {
-    for server in Server::each("the_servers_words_are_shown_whole") {
+    for server in Server::each(test_name!()) {
         let pipelined = format!("\\startpipeline\nSELECT 1;\n{NOTICES}\\endpipeline\n");
         let mut differences = Vec::new();
         for (script, options) in [
@@ -74,12 +75,9 @@ fn the_servers_words_are_shown_whole() {
             differences.extend(difference(&server, script, &format!("-t 1 -M {protocol}")));
         }
         assert_none(&differences);
-        let run = server.run("our", "-n -f script.sql -t 1 -M extended");
-        assert!(
-            run.err.contains("\nCONTEXT:  unnamed portal with parameters: $1 = '0'\n"),
-            "{}",
-            run.err
-        );
+        server
+            .run("our", "-n -f script.sql -t 1 -M extended")
+            .says("\nCONTEXT:  unnamed portal with parameters: $1 = '0'\n");
     }
 }
 
@@ -181,7 +179,7 @@ const SCRIPTS: &[&str] = &[
 
 #[test]
 fn scripts_are_taken_and_refused_as_in_pgbench() {
-    for server in Server::each("scripts_are_taken_and_refused_as_in_pgbench") {
+    for server in Server::each(test_name!()) {
         let words = |command: &str, count| format!("\\{command}{}\n", " true".repeat(count));
         let long = [
             words("shell", 255),
@@ -386,7 +384,7 @@ impl Grammar {
 #[ignore = "long: scripts at random"]
 fn scripts_at_random_do_what_they_do_in_pgbench() {
     let scripts = std::env::var("PGDYNO_TEST_SCRIPTS").map_or(40, |number| number.parse().unwrap());
-    for server in Server::each("scripts_at_random_do_what_they_do_in_pgbench") {
+    for server in Server::each(test_name!()) {
         let mut grammar = Grammar(fastrand::Rng::with_seed(20_261_122 + u64::from(server.major)));
         let mut differences = Vec::new();
         let mut well = 0;

@@ -2,71 +2,53 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::pgbench_support;
-use crate::pgbench_support::Server;
-use crate::support::signal;
-use pgdyno_test_support::wait_for;
-use serde_json::Value;
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
-}
+use crate::pgbench_support::{self, Server};
+use crate::support::{finish, signal};
+use pgdyno_test_support::{test_name, wait_for};
 
 #[test]
 fn a_run_is_kept_and_shown_as_ad_hoc() {
-    let Some(server) = Server::newest("a_run_is_kept_and_shown_as_ad_hoc") else { return };
-    let made = server.run("our", "-i -q --store=kept");
-    assert_eq!(made.code, Some(0), "{}", made.err);
-    assert!(made.err.contains("nothing is stored"), "{}", made.err);
+    let Some(server) = Server::newest(test_name!()) else { return };
+    server.run("our", "-i -q --store=kept").exits(0).says("nothing is stored");
     let store: PathBuf = server.directory("our").join("kept");
     assert!(!store.exists(), "an initialization stores nothing");
 
     let plain = server.run("our", "-n -S -c 2 -t 50");
     for _ in 0..2 {
-        let kept = server.run("our", "-n -S -c 2 -t 50 --store=kept");
-        assert_eq!(kept.code, Some(0), "{}", kept.err);
+        let kept = server.run("our", "-n -S -c 2 -t 50 --store=kept").exits(0);
         let lines = |text: &str| text.lines().count();
         assert_eq!(lines(&kept.out), lines(&plain.out), "the report is pgbench's");
-        assert!(kept.err.contains("stored as pgbench-"), "{}", kept.err);
+        kept.says("stored as pgbench-");
     }
     let listed = server.pgdyno("list --store kept");
     assert_eq!(listed.out.matches("completed, ad hoc").count(), 2, "{}", listed.out);
-    let runs = json(&server.pgdyno("list --json --store kept").out);
+    let runs = server.pgdyno("list --json --store kept").json();
     assert!(runs[0]["ad_hoc"] == true && runs[0]["recipe"] == "pgbench", "{runs}");
-    let shown = json(&server.pgdyno("show latest --json --store kept").out);
+    let shown = server.pgdyno("show latest --json --store kept").json();
     assert!(shown["ad_hoc"] == true, "{shown}");
     assert_eq!(shown["trials"][0]["transactions"], 100);
     assert!(shown["servers"][0]["version_num"].as_u64().unwrap() >= 150_000);
-    let text = server.pgdyno("show latest --store kept");
-    assert!(text.out.contains("ad hoc") && text.out.contains("Ad hoc: "), "{}", text.out);
-    let page = server.pgdyno("report latest -o page.html --store kept");
-    assert_eq!(page.code, Some(0), "{}", page.err);
+    server.pgdyno("show latest --store kept").prints("ad hoc").prints("Ad hoc: ");
+    server.pgdyno("report latest -o page.html --store kept").exits(0);
 
     let (a, b) = (runs[0]["id"].as_str().unwrap(), runs[1]["id"].as_str().unwrap());
-    let compared = server.pgdyno(&format!("compare {a} {b} --store kept"));
-    assert_eq!(compared.code, Some(0), "{}{}", compared.out, compared.err);
-    assert!(compared.out.contains("is ad hoc"), "{}", compared.out);
-    let resumed = server.pgdyno(&format!("run --resume {a} --store kept"));
-    assert!(resumed.code == Some(1) && resumed.err.contains("ad hoc run"), "{}", resumed.err);
-    let sound = server.pgdyno("verify --store kept");
-    assert_eq!(sound.code, Some(0), "{}", sound.out);
+    server.pgdyno(&format!("compare {a} {b} --store kept")).exits(0).prints("is ad hoc");
+    server.pgdyno(&format!("run --resume {a} --store kept")).exits(1).says("ad hoc run");
+    server.pgdyno("verify --store kept").exits(0);
 }
 
 #[test]
 fn a_run_that_a_signal_ends_is_kept_as_interrupted() {
-    let Some(server) = Server::newest("a_run_that_a_signal_ends_is_kept_as_interrupted") else {
-        return;
-    };
-    assert_eq!(server.run("our", "-i -q").code, Some(0));
+    let Some(server) = Server::newest(test_name!()) else { return };
+    server.run("our", "-i -q").exits(0);
     let mut command = server.command("our");
     command.args(["-n", "-S", "-T", "600", "--store=kept"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let load = "select count(*) from pg_stat_activity where query like 'SELECT abalance%'";
     wait_for("the load", || (server.ask("our", load) != "0").then_some(()));
     signal(child.id().cast_signed(), "INT");
-    let ended = pgbench_support::ended(&child.wait_with_output().unwrap());
-    assert_eq!(ended.code, Some(130), "{}", ended.err);
-    let shown = json(&server.pgdyno("show latest --json --store kept").out);
+    finish(child).exits(130);
+    let shown = server.pgdyno("show latest --json --store kept").json();
     assert_eq!((&shown["run"]["state"], &shown["ad_hoc"]), (&"interrupted".into(), &true.into()));
     let failure = shown["trials"][0]["failure"].as_str().unwrap();
     assert!(failure.starts_with("a signal ended it"), "{failure}");
@@ -75,17 +57,14 @@ fn a_run_that_a_signal_ends_is_kept_as_interrupted() {
 #[test]
 fn the_password_of_a_dsn_never_reaches_the_store() {
     const PASSWORD: &str = "correct-horse-battery";
-    let Some(server) = Server::newest("the_password_of_a_dsn_never_reaches_the_store") else {
-        return;
-    };
-    assert_eq!(server.run("our", "-i -q").code, Some(0));
+    let Some(server) = Server::newest(test_name!()) else { return };
+    server.run("our", "-i -q").exits(0);
     server.ask("our", &format!("CREATE ROLE kept SUPERUSER LOGIN PASSWORD '{PASSWORD}'"));
     server.ask_for_passwords("kept");
     let mut command = server.command("our");
     let dsn = format!("dbname=our user=kept password={PASSWORD}");
     let output = command.args(["-n", "-S", "-t", "5", "--store=kept", &dsn]).output().unwrap();
-    let ended = pgbench_support::ended(&output);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    pgbench_support::ended(output).exits(0);
     let bytes = std::fs::read(server.directory("our").join("kept")).unwrap();
     let needle = PASSWORD.as_bytes();
     assert!(!bytes.windows(needle.len()).any(|window| window == needle));
@@ -94,10 +73,10 @@ fn the_password_of_a_dsn_never_reaches_the_store() {
 
 #[test]
 fn a_run_that_cannot_be_kept_is_not_begun() {
-    let Some(server) = Server::newest("a_run_that_cannot_be_kept_is_not_begun") else { return };
-    assert_eq!(server.run("our", "-i -q").code, Some(0));
+    let Some(server) = Server::newest(test_name!()) else { return };
+    server.run("our", "-i -q").exits(0);
     std::fs::write(server.directory("our").join("taken"), "text").unwrap();
     let refused = server.run("our", "-n -S -t 5 --store=taken");
     assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""), "{}", refused.err);
-    assert!(refused.err.contains("not a pgdyno store"), "{}", refused.err);
+    refused.says("not a pgdyno store");
 }

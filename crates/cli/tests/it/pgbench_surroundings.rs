@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::pgbench_support::{Ended, Server, ended, signal};
-use pgdyno_test_support::wait_for;
+use crate::support::finish;
+use pgdyno_test_support::{test_name, wait_for};
 
 /// Returns a shell that executes `before`, then becomes `pgdyno pgbench` with `args`.
 fn shell(server: &Server, before: &str, args: &str) -> Command {
@@ -17,7 +18,7 @@ fn shell(server: &Server, before: &str, args: &str) -> Command {
 }
 
 fn run(server: &Server, before: &str, args: &str) -> Ended {
-    ended(&shell(server, before, args).output().unwrap())
+    ended(shell(server, before, args).output().unwrap())
 }
 
 #[test]
@@ -30,25 +31,21 @@ fn a_run_has_the_open_files_that_it_needs_or_says_how_many_that_are() {
         "-n -f one.sql -c 20 -j 4 -t 2 -l --hdr-log=hdr --json=json --reactor=epoll",
         "-n -f one.sql -c 20 -t 2 --reactor=io_uring",
     ] {
-        let raised = run(&server, "ulimit -Sn 20", args);
-        assert_eq!(raised.code, Some(0), "{args}: {}", raised.err);
-        let refused = run(&server, "ulimit -n 25", args);
-        assert_eq!(refused.code, Some(1), "{args}: {}", refused.err);
+        run(&server, "ulimit -Sn 20", args).with_case(args).exits(0);
+        let refused = run(&server, "ulimit -n 25", args).with_case(args).exits(1);
         let needed = refused.err.split("need at least ").nth(1);
         let needed = needed.and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
         let needed = needed.unwrap_or_else(|| panic!("{args}: {}", refused.err));
-        assert!(refused.err.contains("open files, but system limit is 25"), "{}", refused.err);
-        let enough = run(&server, &format!("ulimit -n {needed}"), args);
-        assert_eq!(enough.code, Some(0), "{args}, {needed}: {}", enough.err);
+        refused.says("open files, but system limit is 25");
+        run(&server, &format!("ulimit -n {needed}"), args)
+            .with_case(format!("{args}, {needed}"))
+            .exits(0);
     }
 }
 
 #[test]
 fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
-    let Some(server) = Server::newest("a_signal_that_was_ignored_at_the_start_stays_ignored")
-    else {
-        return;
-    };
+    let Some(server) = Server::newest(test_name!()) else { return };
     server.script("sleep.sql", "SELECT pg_sleep(0.1);\n");
     // As a shell without job control starts what it leaves in the background.
     let mut command = shell(&server, "trap '' INT HUP", "-n -f sleep.sql -t 15");
@@ -57,14 +54,12 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     wait_for("a running load", || (server.ask("ref", running) != "0").then_some(()));
     signal(child.id(), "INT");
     signal(child.id(), "HUP");
-    let ended = ended(&child.wait_with_output().unwrap());
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(ended.out.contains("actually processed: 15/15"), "{}", ended.out);
+    finish(child).exits(0).prints("actually processed: 15/15");
 }
 
 #[test]
 fn names_of_files_may_hold_any_bytes() {
-    let Some(server) = Server::newest("names_of_files_may_hold_any_bytes") else { return };
+    let Some(server) = Server::newest(test_name!()) else { return };
     let folder = server.directory("our");
     let name = OsStr::from_bytes(b"caf\xe9.sql");
     std::fs::write(folder.join(name), "SELECT 1;\n").unwrap();
@@ -73,9 +68,7 @@ fn names_of_files_may_hold_any_bytes() {
     let json = OsStr::from_bytes(b"--json=caf\xe9.json");
     command.args(["-n", "-t", "2", "-l"]).arg("-f").arg(weighted).arg(json);
     command.arg(OsStr::from_bytes(b"--log-prefix=caf\xe9"));
-    let ended = ended(&command.output().unwrap());
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(ended.out.contains("actually processed: 2/2"), "{}", ended.out);
+    ended(command.output().unwrap()).exits(0).prints("actually processed: 2/2");
     assert!(folder.join(OsStr::from_bytes(b"caf\xe9.json")).exists());
     let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
     let is_log = |name: &std::ffi::OsString| {

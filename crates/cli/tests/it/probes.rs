@@ -1,21 +1,15 @@
 //! Probes of a storage: measured, stored, shown, and gone from the disk however they end.
 
-use crate::support;
-use crate::support::{World, ended, is_root, signal};
-use pgdyno_test_support::{RELEASE_MOUNTS, needs};
-
-fn json(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).unwrap()
-}
+use crate::support::{self, World, ended, finish, is_root, signal};
+use pgdyno_test_support::{RELEASE_MOUNTS, assert_contains, needs};
 
 #[test]
 fn an_fsync_probe_is_stored_and_shown_again() {
     let world = World::new();
-    let disk = world.disk();
-    let disk = disk.to_str().unwrap();
-    let probed = world.run(&["fsync", disk, "--duration", "10ms", "--block-size", "16k", "--json"]);
-    assert_eq!(probed.code, Some(0), "{}", probed.err);
-    let view = json(&probed.out);
+    let disk: &str = &world.disk().display().to_string();
+    let probed =
+        world.run(&["fsync", disk, "--duration", "10ms", "--block-size", "16k", "--json"]).exits(0);
+    let view = probed.json();
     assert_eq!((&view["name"], &view["result"]["block_bytes"]), (&disk.into(), &16384.into()));
     assert_eq!(view["result"]["tests"].as_array().unwrap().len(), 25);
     assert!(
@@ -23,7 +17,7 @@ fn an_fsync_probe_is_stored_and_shown_again() {
     );
     world.assert_nothing_left();
 
-    let listed = json(&world.run(&["list", "--probes", "--json"]).out);
+    let listed = world.run(&["list", "--probes", "--json"]).json();
     let id = listed[0]["id"].as_str().unwrap();
     assert_eq!((listed.as_array().unwrap().len(), &view["id"]), (1, &id.into()));
     assert_eq!(world.show(id), view);
@@ -40,23 +34,11 @@ fn an_fsync_probe_is_stored_and_shown_again() {
 #[test]
 fn a_disk_probe_shows_its_steps_first_and_leaves_nothing() {
     let world = World::new();
-    let disk = world.disk();
-    let disk = disk.to_str().unwrap();
+    let disk: &str = &world.disk().display().to_string();
     let args = ["disk", disk, "--builtin", "--size", "48MiB", "--duration", "10ms"];
-    let planned = world.run(&[&args[..], &["--dry-run"]].concat());
-    assert!(
-        planned.out.contains("randrw of") && planned.out.contains("takes 310ms"),
-        "{}",
-        planned.out
-    );
-    assert!(json(&world.run(&["list", "--probes", "--json"]).out).as_array().unwrap().is_empty());
-    let probed = world.run(&args);
-    assert_eq!(probed.code, Some(0), "{}", probed.err);
-    assert!(
-        probed.out.contains("queue depth 64") && probed.out.contains("simpler than fio"),
-        "{}",
-        probed.out
-    );
+    world.run(&[&args[..], &["--dry-run"]].concat()).prints("randrw of").prints("takes 310ms");
+    assert!(world.run(&["list", "--probes", "--json"]).json().as_array().unwrap().is_empty());
+    world.run(&args).exits(0).prints("queue depth 64").prints("simpler than fio");
     world.assert_nothing_left();
 }
 
@@ -90,8 +72,7 @@ fn a_signal_prints_what_was_measured_and_a_kill_leaves_what_the_next_start_remov
     world.until("the first test", || opened_with(&world, pid).any(|flags| flags & O_DSYNC != 0));
     world.until("the next test", || opened_with(&world, pid).any(|flags| flags & O_DSYNC == 0));
     signal(pid.cast_signed(), "INT");
-    let stopped = ended(child.wait_with_output().unwrap());
-    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    let stopped = finish(child).exits(130);
     // Lines are broken where they are too long.
     let said = stopped.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("not complete") && said.contains("open_datasync"), "{}", stopped.out);
@@ -102,8 +83,9 @@ fn a_signal_prints_what_was_measured_and_a_kill_leaves_what_the_next_start_remov
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(world.left_behind().len(), 2, "its directory and its journal entry");
-    let again = world.run(&["fsync", disk.to_str().unwrap(), "--duration", "1ms"]);
-    assert!(again.err.contains("left behind by a killed pgdyno"), "{}", again.err);
+    world
+        .run(&["fsync", disk.to_str().unwrap(), "--duration", "1ms"])
+        .says("left behind by a killed pgdyno");
     world.assert_nothing_left();
 }
 
@@ -119,15 +101,11 @@ fn a_run_probes_its_storages_before_and_after_its_trials() {
     let args = support::quick(&world, "quickstart", &[&sets[..], &support::ONE_TRIAL].concat());
     let planned = world.run(&[&args[..], &["--dry-run".to_owned()]].concat());
     let words = planned.out;
-    assert!(
-        words.contains("Before the first trial") && words.contains("over a file of 50.3 MB"),
-        "{words}"
-    );
+    assert_contains(&words, &["Before the first trial", "over a file of 50.3 MB"]);
     // Without fio, whose start takes longer than its work here: pgdyno then offers the disk a load
     // of its own.
-    let ended = ended(world.command(&args).env("PATH", "/usr/sbin").output().unwrap());
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let runs = json(&world.run(&["list", "--json"]).out);
+    let ended = ended(world.command(&args).env("PATH", "/usr/sbin").output().unwrap()).exits(0);
+    let runs = world.run(&["list", "--json"]).json();
     let run = runs[0]["id"].as_str().unwrap();
     let view = world.show(run);
     let probes = view["probes"].as_array().unwrap();
@@ -142,11 +120,7 @@ fn a_run_probes_its_storages_before_and_after_its_trials() {
     assert!(probes[2]["randread_iops"].as_f64().unwrap() > 0.0, "{probes:?}");
     let id = probes[2]["id"].as_str().unwrap();
     assert_eq!(world.show(id)["run"], run);
-    assert!(
-        ended.out.contains("before the first trial") && ended.out.contains(id),
-        "{}",
-        ended.out
-    );
+    ended.prints("before the first trial").prints(id);
     world.assert_nothing_left();
 }
 
@@ -154,8 +128,7 @@ fn a_run_probes_its_storages_before_and_after_its_trials() {
 fn what_cannot_be_probed_is_told_and_not_stored() {
     let world = World::new();
     let told = |args: &[&str]| {
-        let ended = world.run(args);
-        assert_eq!(ended.code, Some(1), "{}", ended.err);
+        let ended = world.run(args).exits(1);
         ended.err
     };
     assert!(told(&["fsync", "nowhere"]).contains("help: name a directory that exists"));
@@ -166,7 +139,7 @@ fn what_cannot_be_probed_is_told_and_not_stored() {
     assert!(told(&["disk", "disk", "--size", "4"]).contains("4GB"));
     assert!(told(&["disk", "disk", "--size", "1MiB"]).contains("--size"));
     assert!(told(&["disk", "disk", "--size", "900TB"]).contains("are free"));
-    assert!(json(&world.run(&["list", "--probes", "--json"]).out).as_array().unwrap().is_empty());
+    assert!(world.run(&["list", "--probes", "--json"]).json().as_array().unwrap().is_empty());
     world.assert_nothing_left();
 }
 
@@ -174,12 +147,10 @@ fn what_cannot_be_probed_is_told_and_not_stored() {
 fn a_filesystem_that_counts_no_room_is_not_full() {
     needs!(is_root);
     let world = World::new();
-    let disk = world.disk();
-    let disk = disk.to_str().unwrap();
+    let disk: &str = &world.disk().display().to_string();
     let mount = format!("{RELEASE_MOUNTS}mount -t ramfs none \"$0\" && exec \"$@\"");
     let wrapper = ["unshare", "--mount", "sh", "-c", &mount, disk];
     let args = ["fsync", disk, "--duration", "5ms", "--json"];
-    let probed = ended(world.wrapped(&wrapper, &args).output().unwrap());
-    assert_eq!(probed.code, Some(0), "{}", probed.err);
-    assert_eq!(json(&probed.out)["storage"]["filesystem"], "ramfs");
+    let probed = ended(world.wrapped(&wrapper, &args).output().unwrap()).exits(0);
+    assert_eq!(probed.json()["storage"]["filesystem"], "ramfs");
 }

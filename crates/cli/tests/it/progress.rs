@@ -3,9 +3,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support;
 use crate::support::terminal::Terminal;
-use crate::support::{World, quick, signal};
+use crate::support::{self, World, finish, quick, signal};
 use pgdyno_model::live::LiveRun;
 use pgdyno_report::live::{LiveRecord, LiveState, LiveTrialState};
 
@@ -133,14 +132,13 @@ fn a_terminal_that_moves_no_cursor_and_a_pipe_get_lines_without_escapes() {
     let piped = support::ended(piped.env("CLICOLOR_FORCE", "1").output().unwrap());
     for ended in [dumb, plain, piped] {
         assert_eq!(ended.code, Some(0), "{}", ended.err);
-        assert!(ended.err.contains("fsync probe of"), "{}", ended.err);
+        ended.says("fsync probe of");
         assert!(!ended.err.contains('\x1b') && !ended.out.contains('\x1b'), "{}", ended.err);
     }
     for silent in [&["--progress", "none"] as &[&str], &["--quiet"]] {
         assert_eq!(on_terminal(fsync(&world, silent), "xterm").err, "", "{silent:?}");
     }
-    let drawn = on_terminal(fsync(&world, &[]), "xterm");
-    assert!(drawn.err.contains("\x1b["), "{}", drawn.err);
+    on_terminal(fsync(&world, &[]), "xterm").says("\x1b[");
 }
 
 #[test]
@@ -174,8 +172,7 @@ fn json_tells_a_whole_run_one_record_a_line() {
     let world = World::new();
     let mut command = short_run(&world, "1");
     command.args(["--set", "load.duration=1s", "--progress", "json"]);
-    let ended = support::ended(command.output().unwrap());
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let ended = support::ended(command.output().unwrap()).exits(0);
     let record = |line: &str| serde_json::from_str::<LiveRecord>(line);
     let records: Vec<LiveRecord> = ended
         .err
@@ -230,14 +227,12 @@ fn another_process_watches_a_run_leaves_it_alone_and_sees_its_end() {
     assert!(rows.join("").contains("goes on"), "{rows:#?}");
     assert!(run.try_wait().unwrap().is_none(), "the run was ended");
 
-    let plain = support::ended(attach(&["latest"]).output().unwrap());
-    assert_eq!(plain.code, Some(0), "{}", plain.err);
+    let plain = support::ended(attach(&["latest"]).output().unwrap()).exits(0);
     assert!(!plain.err.contains('\x1b') && plain.err.contains("trial 2/2"), "{}", plain.err);
-    assert!(plain.out.contains("completed, 2 of 2 trials"), "{}", plain.out);
+    plain.prints("completed, 2 of 2 trials");
     assert!(run.wait().unwrap().success());
     // The live file stays until the next run: the end can still be seen.
-    let late = support::ended(attach(&[]).output().unwrap());
-    assert_eq!(late.code, Some(0), "{}", late.err);
+    support::ended(attach(&[]).output().unwrap()).exits(0);
     world.assert_nothing_left();
 }
 
@@ -250,11 +245,7 @@ fn a_run_whose_process_is_killed_is_said_to_have_died() {
     let watcher = world.spawn(&["attach"]);
     signal(i32::try_from(run.id()).unwrap(), "KILL");
     run.wait().unwrap();
-    let watched = support::ended(watcher.wait_with_output().unwrap());
-    assert_eq!(watched.code, Some(1), "{}", watched.err);
-    assert!(watched.err.contains("did not end: its process"), "{}", watched.err);
-    assert!(watched.err.contains("--resume"), "{}", watched.err);
-    let clean = world.run(&["clean"]);
-    assert_eq!(clean.code, Some(0), "{}", clean.err);
+    finish(watcher).exits(1).says("did not end: its process").says("--resume");
+    world.run(&["clean"]).exits(0);
     world.assert_nothing_left();
 }

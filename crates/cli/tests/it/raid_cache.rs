@@ -3,11 +3,10 @@
 //! No controller is here. A script in MegaCli's place keeps the policy in a file, answers in
 //! MegaCli's words, and notes how it was called.
 
-use pgdyno_test_support::needs;
+use pgdyno_test_support::{needs, test_name};
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support;
-use crate::support::{Ended, World, ended, is_root};
+use crate::support::{self, Ended, World, elements, ended, is_root};
 
 /// Volume 2 of controller 1 writes back at first.
 fn controller(world: &World) {
@@ -54,13 +53,12 @@ const POLICIES: &str = "factors={ \"device.raid_cache\" = [\"write-back\", \"wri
 #[test]
 fn a_missing_program_is_named_in_the_dry_run_with_where_it_comes_from() {
     let world = World::new();
-    let planned = run(&world, &[POLICIES], &["--dry-run"]);
-    assert_eq!(planned.code, Some(0), "{}", planned.err);
+    let planned = run(&world, &[POLICIES], &["--dry-run"]).exits(0);
     let set = "MegaCli64 -LDSetProp WT -L2 -a1 -NoLog";
     assert!(planned.out.contains(set), "the dry run shows the command: {}", planned.out);
-    if is_root("a_missing_program_is_named_in_the_dry_run_with_where_it_comes_from") {
+    if is_root(test_name!()) {
         let why = "the program megacli is not installed";
-        assert!(planned.out.contains(why), "{}", planned.out);
+        planned.prints(why);
     }
 }
 
@@ -69,17 +67,13 @@ fn the_policy_is_a_factor_and_is_put_back_afterwards() {
     needs!(is_root);
     let world = World::new();
     controller(&world);
-    let ended = run(&world, &[POLICIES], &[]);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    run(&world, &[POLICIES], &[]).exits(0);
     assert_eq!(std::fs::read_to_string(world.path("policy")).unwrap(), "WriteBack");
     let sets: Vec<String> =
         calls(&world).into_iter().filter(|call| call.starts_with("-LDSetProp")).collect();
     assert_eq!(sets, ["-LDSetProp WT -L2 -a1 -NoLog", "-LDSetProp WB -L2 -a1 -NoLog"]);
     let view = world.show("latest");
-    let levels: Vec<&str> = view["treatments"]
-        .as_array()
-        .unwrap()
-        .iter()
+    let levels: Vec<&str> = elements(&view["treatments"])
         .map(|t| t["factors"]["device.raid_cache"].as_str().unwrap())
         .collect();
     assert_eq!(levels, ["write-back", "write-through"]);
@@ -89,11 +83,9 @@ fn the_policy_is_a_factor_and_is_put_back_afterwards() {
 #[test]
 fn a_policy_that_is_none_or_of_no_volume_is_refused() {
     let world = World::new();
-    let ended = run(&world, &["storage.disk.device.raid_cache=sometimes"], &["--dry-run"]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.err.contains("write-through"), "{}", ended.err);
+    run(&world, &["storage.disk.device.raid_cache=sometimes"], &["--dry-run"])
+        .exits(1)
+        .says("write-through");
     let set = "factors={ \"device.raid_cache\" = [\"write-back\"] }";
-    let ended = world.run(&["run", "quickstart", "--dry-run", "--set", set]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.err.contains("raid_volume"), "{}", ended.err);
+    world.run(&["run", "quickstart", "--dry-run", "--set", set]).exits(1).says("raid_volume");
 }

@@ -1,16 +1,15 @@
 //! Every recipe end to end, at settings that make it short, and its figures beside what the store
 //! holds of its trials.
 
-#![allow(clippy::unwrap_used, clippy::cast_precision_loss)] // helpers of tests fail as tests do
-
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use crate::support::{Ended, World, ended, is_root};
+use crate::field_report_figures::STAGES;
+use crate::support::{Ended, World, elements, ended, is_root, with_sets};
 use pgdyno_store::Store;
 use pgdyno_test_support::zfs::Daemon;
-use pgdyno_test_support::{needs, skip, test_name};
+use pgdyno_test_support::{assert_contains, needs, skip, test_name};
 use serde_json::Value;
 
 /// Runs `recipe` with `sets`; loop files go into the world's disk.
@@ -23,7 +22,6 @@ fn arguments(recipe: &str, sets: &[&str]) -> Vec<String> {
 }
 
 fn arguments_of(recipe: &str, size: &str, sets: &[&str]) -> Vec<String> {
-    let mut args = vec!["run".to_owned(), recipe.to_owned(), "--size".to_owned(), size.to_owned()];
     let short = [
         "experiment.repeats=1",
         // Which storage is loaded first, and which copied, follows from the order.
@@ -34,10 +32,7 @@ fn arguments_of(recipe: &str, size: &str, sets: &[&str]) -> Vec<String> {
         "telemetry.fsync=20ms",
         "workload.scale=1",
     ];
-    for set in short.iter().chain(sets) {
-        args.extend(["--set".to_owned(), (*set).to_owned()]);
-    }
-    args
+    with_sets(&["run", recipe, "--size", size], short.iter().chain(sets).copied())
 }
 
 fn on_disk(world: &World) -> String {
@@ -73,7 +68,7 @@ fn checked(world: &World, ended: &Ended) -> Value {
         .collect()
     };
     let mean = |tps: &[f64]| tps.iter().sum::<f64>() / tps.len() as f64;
-    for t in view["treatments"].as_array().unwrap().iter().filter(|t| t["trials"] != 0) {
+    for t in elements(&view["treatments"]).filter(|t| t["trials"] != 0) {
         let tps = of(t);
         assert_eq!(tps.len(), 1);
         close(t["tps"]["mean"].as_f64().unwrap(), mean(&tps), "tps");
@@ -85,7 +80,7 @@ fn checked(world: &World, ended: &Ended) -> Value {
             close(per_flush, mean(&tps) / flushes, "commits per flush");
         }
     }
-    let treatments = view["treatments"].as_array().unwrap().iter();
+    let treatments = elements(&view["treatments"]);
     for t in treatments.filter(|t| t["trials"] != 0 && is_ranked(t)) {
         close(t["ratio_to_best"]["value"].as_f64().unwrap(), mean(&of(t)) / best, "ratio to best");
     }
@@ -93,10 +88,7 @@ fn checked(world: &World, ended: &Ended) -> Value {
         // Every acknowledged transaction left what its workload says it leaves.
         let count = &trial["server_count"];
         assert_eq!(count["rows"], count["rows_expected"], "{trial}");
-        let seconds: f64 = trial["series"]
-            .as_array()
-            .unwrap()
-            .iter()
+        let seconds: f64 = elements(&trial["series"])
             .map(|s| s["tps"].as_f64().unwrap_or(0.0) * s["length_s"].as_f64().unwrap())
             .sum();
         close(seconds, trial["transactions"].as_f64().unwrap(), "transactions by second");
@@ -164,18 +156,6 @@ fn big_tables_stages_follow_each_other_on_one_table() {
     let mut command = world.command(&arguments("big-table", &sets));
     let ended = ended(command.env("PATH", "/usr/sbin").output().unwrap());
     let view = checked(&world, &ended);
-    let stages = [
-        "select",
-        "update",
-        "select-after-update",
-        "select-after-6-percent",
-        "select-after-50-percent",
-        "select-after-every-row",
-        "select-after-vacuum",
-        "select-after-reindex",
-        "insert",
-        "delete",
-    ];
     let trials = view["trials"].as_array().unwrap();
     // Every stage with all its numbers of clients, then the next.
     let done: Vec<(&str, u64)> = trials
@@ -186,7 +166,7 @@ fn big_tables_stages_follow_each_other_on_one_table() {
         .collect();
     assert_eq!(
         done,
-        stages.iter().flat_map(|stage| [(*stage, 1), (*stage, 2)]).collect::<Vec<_>>()
+        STAGES.iter().flat_map(|stage| [(*stage, 1), (*stage, 2)]).collect::<Vec<_>>()
     );
     // One cluster under all of them: what is loaded once, updated, and not cleaned, has grown.
     let table = |n: usize| last_size(&world, &view, n, "numbers");
@@ -215,9 +195,7 @@ fn beside_the_report(world: &World, ended: &Ended) {
         .find_map(|l| l.strip_prefix("beside the published report: pgdyno "))
         .unwrap();
     let words: Vec<&str> = command.split(' ').chain(["--json"]).collect();
-    let both = world.run(&words);
-    assert_eq!(both.code, Some(0), "{}", both.err);
-    let both: Value = serde_json::from_str(&both.out).unwrap();
+    let both = world.run(&words).exits(0).json();
     let [back, through] = both["theirs"].as_array().unwrap().as_slice() else { panic!("{both}") };
     close(back["ratio_to_best"].as_f64().unwrap(), 13_467.789_458 / 14_062.024_086, "write back");
     assert_eq!(
@@ -226,9 +204,10 @@ fn beside_the_report(world: &World, ended: &Ended) {
     );
     assert_eq!(both["ours"].as_array().unwrap().len(), 2);
     assert!(both["ours"][0]["tps"].as_f64().unwrap() > 0.0);
-    let refused = world.run(&[words[0], words[1], words[2], "--fail-if", "tps < -3%"]);
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains("beside imported figures"), "{}", refused.err);
+    world
+        .run(&[words[0], words[1], words[2], "--fail-if", "tps < -3%"])
+        .exits(1)
+        .says("beside imported figures");
 }
 
 #[test]
@@ -247,12 +226,8 @@ fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_
     let ended = run(&world, "ssd-acceptance", &sets);
     let view = checked(&world, &ended);
     beside_the_report(&world, &ended);
-    let probes: Value =
-        serde_json::from_str(&world.run(&["list", "--probes", "--json"]).out).unwrap();
-    let mut blocks: Vec<u64> = probes
-        .as_array()
-        .unwrap()
-        .iter()
+    let probes = world.run(&["list", "--probes", "--json"]).json();
+    let mut blocks: Vec<u64> = elements(&probes)
         .map(|p| world.show(p["id"].as_str().unwrap())["result"]["block_bytes"].as_u64().unwrap())
         .collect();
     blocks.sort_unstable();
@@ -321,8 +296,10 @@ fn the_reports_own_script_runs_word_for_word_and_each_row_holds_an_address() {
     // Up to 9.5 the end of the line ends a command.
     assert_eq!(statement["text"], "SELECT f_user_login(:userid)");
     assert!(trial["server_count"]["rows"].as_u64().unwrap() > 0, "{trial}");
-    let dry = world.run(&["run", "ssd-acceptance", "--size", "verbatim", "--dry-run"]);
-    assert!(dry.out.contains("another host") && dry.out.contains("--dsn"), "{}", dry.out);
+    world
+        .run(&["run", "ssd-acceptance", "--size", "verbatim", "--dry-run"])
+        .prints("another host")
+        .prints("--dsn");
 }
 
 #[test]
@@ -335,8 +312,7 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
         known.lines().any(|line| line.starts_with(name) && !line.contains("can be made here"))
     });
     let Some(lacking) = lacking else {
-        let test = test_name!();
-        skip(test, "it lacks none of them");
+        skip(test_name!(), "it lacks none of them");
         return;
     };
     let factors = format!("factors.storage=[\"ext4\", \"xfs-tuned\", \"{lacking}\"]");
@@ -351,8 +327,7 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
     assert_eq!(view["trials"].as_array().unwrap().len(), 2);
     let missing = treatment(&view, "storage", lacking);
     assert!(missing["unavailable"].as_str().unwrap().contains(lacking), "{missing}");
-    assert!(ended.out.contains("not available here"), "{}", ended.out);
-    assert!(ended.err.contains("its trials are left out"), "{}", ended.err);
+    ended.prints("not available here").says("its trials are left out");
     // Loaded once, so that both start from the same bytes.
     let copied = "tpcb-like at scale 1 was copied onto xfs-tuned: ";
     assert!(
@@ -360,10 +335,7 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
         "{}",
         ended.err
     );
-    let tuned = &view["sessions"][0]["storage"]
-        .as_array()
-        .unwrap()
-        .iter()
+    let tuned = &elements(&view["sessions"][0]["storage"])
         .find(|s| s["name"] == "xfs-tuned")
         .unwrap()["mount_options"];
     assert!(tuned.as_str().unwrap().contains("logbsize=32k"), "{tuned}");
@@ -389,11 +361,11 @@ fn filesystem_options_show_mount_and_fsck_beside_the_tps() {
         assert!(after["mount_ms"].as_f64().unwrap() > 0.0, "{after}");
         assert!(after["fsck_ms"].as_f64().unwrap() > 0.0, "{after}");
     }
-    assert!(ended.out.contains("  mount  fsck"), "{}", ended.out);
+    ended.prints("  mount  fsck");
     let notail = &treatment(&view, "options", "reiserfs-notail")["unavailable"];
     if let Some(why) = notail.as_str() {
         assert!(why.contains("it runs on Linux 6.12 or earlier"), "{why}");
-        assert!(ended.out.contains("Not available here"), "{}", ended.out);
+        ended.prints("Not available here");
     }
 }
 
@@ -415,15 +387,16 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
     }
     let zfs = treatment(&view, "storage", "zfs");
     if !zfs["unavailable"].is_null() {
-        skip("zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed", "no ZFS here");
+        skip(test_name!(), "no ZFS here");
         return;
     }
     // One trial each tells nothing apart, so that the report explains nothing: whoever asks is told
     // what there is.
     assert_eq!(view["why"].as_array().unwrap().len(), 0);
-    let compared = world.run(&["compare", "latest:storage=xfs", "latest:storage=zfs", "--json"]);
-    assert_eq!(compared.code, Some(0), "{}", compared.err);
-    let compared: Value = serde_json::from_str(&compared.out).unwrap();
+    let compared = world
+        .run(&["compare", "latest:storage=xfs", "latest:storage=zfs", "--json"])
+        .exits(0)
+        .json();
     let why = &compared["pairs"][0]["why"];
     let number = |value: &Value| value.as_f64().unwrap();
     let latency = &why["latency"];
@@ -444,7 +417,7 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
 }
 
 /// Runs `args` as somebody who is not root, so that all that pgdyno keeps lies in the world.
-fn without_root(world: &World, args: &[&str]) -> Ended {
+fn without_root<S: AsRef<std::ffi::OsStr>>(world: &World, args: &[S]) -> Ended {
     const NOBODY: u32 = 65_534;
     let made = world.command(args);
     if !rustix::process::geteuid().is_root() {
@@ -473,8 +446,7 @@ fn without_root(world: &World, args: &[&str]) -> Ended {
 fn a_loaded_cluster_is_kept_for_later_runs_where_that_is_asked() {
     let world = World::new();
     let run = || {
-        let mut args = vec!["run", "quickstart"];
-        for set in [
+        let sets = [
             "workload.keep_template=true",
             "workload.scale=1",
             "factors.clients=[1]",
@@ -483,12 +455,8 @@ fn a_loaded_cluster_is_kept_for_later_runs_where_that_is_asked() {
             "load.duration=1s",
             "load.rate=200",
             "telemetry.fsync=0s",
-        ] {
-            args.extend(["--set", set]);
-        }
-        let ended = without_root(&world, &args);
-        assert_eq!(ended.code, Some(0), "{}", ended.err);
-        ended.err
+        ];
+        without_root(&world, &with_sets(&["run", "quickstart"], sets)).exits(0).err
     };
     let kept = "a copy of tpcb-like at scale 1 is kept for later runs";
     let copied = "tpcb-like at scale 1 was copied onto disk";
@@ -517,13 +485,11 @@ fn a_loaded_cluster_is_kept_for_later_runs_where_that_is_asked() {
 fn sizes_are_chosen_by_name_and_the_plan_says_what_they_need() {
     let world = World::new();
     let listed = world.run(&["recipes"]).out;
-    for recipe in ["ssd-acceptance", "filesystems", "group-commit", "big-table", "zfs-xfs"] {
-        assert!(listed.contains(recipe), "{listed}");
-    }
-    assert!(
-        listed.contains("--size report") && listed.contains("needs root, for making filesystems"),
-        "{listed}"
+    assert_contains(
+        &listed,
+        &["ssd-acceptance", "filesystems", "group-commit", "big-table", "zfs-xfs"],
     );
+    assert_contains(&listed, &["--size report", "needs root, for making filesystems"]);
     let planned = world.run(&["run", "group-commit", "--size", "report", "--dry-run"]).out;
     assert!(planned.contains("clients=512") && planned.contains("Privileges: none"), "{planned}");
     for clients in [4, 512] {
@@ -534,40 +500,30 @@ fn sizes_are_chosen_by_name_and_the_plan_says_what_they_need() {
     let planned = world.run(&["run", "group-commit", "--size", "sustained", "--dry-run"]).out;
     assert!(planned.contains("1h measured"), "{planned}");
     let planned = world.run(&["run", "big-table", "--size", "report", "--dry-run"]).out;
-    for words in ["980 clients", "stage=select-after-every-row", "stage=delete", "fstrim "] {
-        assert!(planned.contains(words), "{words}: {planned}");
-    }
+    assert_contains(
+        &planned,
+        &["980 clients", "stage=select-after-every-row", "stage=delete", "fstrim "],
+    );
     let planned = world.run(&["run", "filesystem-options", "--size", "report", "--dry-run"]).out;
-    for words in [
-        "options=ext3-writeback-commit600",
-        "data=writeback,commit=600",
-        "device.scheduler = mq-deadline",
-        "device.nr_requests = 16",
-        "scale 32, 32 clients",
-        "reiserfs-notail",
-    ] {
-        assert!(planned.contains(words), "{words}: {planned}");
-    }
+    assert_contains(
+        &planned,
+        &[
+            "options=ext3-writeback-commit600",
+            "data=writeback,commit=600",
+            "device.scheduler = mq-deadline",
+            "device.nr_requests = 16",
+            "scale 32, 32 clients",
+            "reiserfs-notail",
+        ],
+    );
     let planned = world.run(&["run", "commit-loss", "--dry-run"]).out;
     assert!(planned.contains("commit=async-10ms") && planned.contains("power"), "{planned}");
-    let planned = world
-        .run(&[
-            "run",
-            "group-commit",
-            "--size",
-            "report",
-            "--set",
-            "factors.clients=[3]",
-            "--dry-run",
-        ])
-        .out;
+    let planned =
+        world.run_line("run group-commit --size report --set factors.clients=[3] --dry-run").out;
     assert!(planned.contains("clients=3") && !planned.contains("clients=512"), "{planned}");
-    let wrong = world.run(&["run", "group-commit", "--size", "huge", "--dry-run"]);
-    assert_eq!(wrong.code, Some(1));
-    assert!(
-        wrong.err.contains("recipe group-commit has no size `huge`")
-            && wrong.err.contains("its sizes are"),
-        "{}",
-        wrong.err
-    );
+    world
+        .run(&["run", "group-commit", "--size", "huge", "--dry-run"])
+        .exits(1)
+        .says("recipe group-commit has no size `huge`")
+        .says("its sizes are");
 }

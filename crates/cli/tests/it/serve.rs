@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::serve_support::Served;
-use crate::support::{World, is_root, signal};
+use crate::support::{World, elements, is_root, signal};
 use pgdyno_model::record::RunState;
 use pgdyno_store::Store;
 use pgdyno_test_support::records::Random;
@@ -46,8 +46,7 @@ fn a_merged_store_names_the_machine_of_each_run_and_follows_the_next_merge() {
         });
     }
     let merge = |source: &str| {
-        let merged = world.run(&["store", "merge", source, "-o", "all"]);
-        assert_eq!(merged.code, Some(0), "{}", merged.err);
+        world.run(&["store", "merge", source, "-o", "all"]).exits(0);
     };
     merge("db1");
     merge("db2");
@@ -55,7 +54,7 @@ fn a_merged_store_names_the_machine_of_each_run_and_follows_the_next_merge() {
     let hosts = |list: &Value| -> Vec<String> {
         let host =
             |row: &Value| row["host"].as_str().unwrap().split(':').next().unwrap().to_owned();
-        list["runs"].as_array().unwrap().iter().map(host).collect()
+        elements(&list["runs"]).map(host).collect()
     };
     assert_eq!(hosts(&complete_list(&world, &served)), ["db2", "db1"]);
     // Into the store that is served.
@@ -78,13 +77,11 @@ fn runs_are_listed_with_their_answers_and_pages() {
     let served = Served::start(&world, &path, &[]);
     let list = complete_list(&world, &served);
     assert_eq!(list["schema"], "pgdyno.serve-runs/1");
-    let ids: Vec<&str> =
-        list["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = elements(&list["runs"]).map(|run| run["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["second-run", "first-run"]);
     let row = &list["runs"][1];
     let name = path.to_str().unwrap();
-    let shown = world.run(&["show", "first-run", "--json", "--store", name]);
-    let shown_json: Value = serde_json::from_str(&shown.out).unwrap();
+    let shown_json = world.run(&["show", "first-run", "--json", "--store", name]).json();
     assert_eq!(row["headline"], shown_json["headline"]["answer"]);
     assert_eq!(row["badge"], shown_json["headline"]["badge"]);
     assert_eq!(row["state"], RunState::Completed.name());
@@ -92,9 +89,7 @@ fn runs_are_listed_with_their_answers_and_pages() {
     assert_eq!(row["spark"].as_array().unwrap().len(), 10);
     assert_eq!(row["is_live"], false);
     assert_eq!(served.document("/api/show/first-run"), shown_json);
-    let made = world.run(&["report", "first-run", "-o", "-", "--store", name]);
-    let (_, data) = made.out.split_once("id=\"pgdyno-data\">").unwrap();
-    let embedded: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let embedded = world.run(&["report", "first-run", "-o", "-", "--store", name]).page();
     assert_eq!(served.document("/api/page/first-run"), embedded);
     assert_eq!(served.document("/api/page/first"), embedded, "the beginning of an id is enough");
 }
@@ -105,9 +100,7 @@ fn a_comparison_is_the_page_that_report_makes() {
     let path = store(&world);
     let served = Served::start(&world, &path, &[]);
     let args = ["report", "first-run", "second-run", "-o", "-", "--store", path.to_str().unwrap()];
-    let made = world.run(&args);
-    let (_, data) = made.out.split_once("id=\"pgdyno-data\">").unwrap();
-    let embedded: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let embedded = world.run(&args).page();
     assert_eq!(served.document("/api/compare?a=first-run&b=second-run"), embedded);
     let answer = served.get("/api/compare?a=first-run&b=first-run");
     assert_eq!(answer.status, 422, "{}", answer.body);
@@ -151,8 +144,7 @@ fn notes_are_kept_beside_the_store_and_every_version_stays() {
         assert_eq!(row["note"], "slow <b>disk</b>");
         assert_eq!(row["tags"], json!(["nvme"]));
         let history = served.document("/api/notes/first-run");
-        let texts: Vec<&Value> =
-            history["versions"].as_array().unwrap().iter().map(|v| &v["text"]).collect();
+        let texts: Vec<&Value> = elements(&history["versions"]).map(|v| &v["text"]).collect();
         assert_eq!(texts, ["slow <b>disk</b>", "slow"]);
     }
     assert_eq!(one.write_note("no-run", &note("x"), "").status, 404);

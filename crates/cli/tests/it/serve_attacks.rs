@@ -11,7 +11,7 @@ use crate::support::World;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_store::Store;
 use pgdyno_test_support::records::Random;
-use pgdyno_test_support::synthetic;
+use pgdyno_test_support::{assert_contains, synthetic};
 use serde_json::json;
 
 const TOKEN: &str = "0123456789abcdef-token";
@@ -33,10 +33,9 @@ fn token_file(world: &World, text: &str, mode: u32) -> PathBuf {
 /// Serves with `options`, which must fail: what standard error says.
 fn refused(world: &World, store: &Path, options: &[&str]) -> String {
     let arguments = [&["serve", "--store", store.to_str().unwrap()], options].concat();
-    let ended = world.run(&arguments);
-    assert_eq!(ended.code, Some(1), "{}{}", ended.out, ended.err);
+    let ended = world.run(&arguments).exits(1);
     assert!(ended.err.contains("error: cannot ") || ended.err.contains("error: "), "{}", ended.err);
-    assert!(ended.err.contains("\nhelp: "), "{}", ended.err);
+    ended.says("\nhelp: ");
     ended.err
 }
 
@@ -100,8 +99,7 @@ fn without_the_token_nothing_is_said() {
     assert_eq!(served.write_note("run-1", &note, "").status, 401);
     let visit = served.get(&format!("/runs/run-1?a=b&token={TOKEN}"));
     assert_eq!(visit.status, 303);
-    assert!(visit.head.contains("location: /runs/run-1?a=b\r\n"), "{}", visit.head);
-    assert!(visit.head.contains("; httponly; samesite=lax"), "{}", visit.head);
+    assert_contains(&visit.head, &["location: /runs/run-1?a=b\r\n", "; httponly; samesite=lax"]);
     assert_eq!(visit.body, "");
     let elsewhere = served.get(&format!("//evil.example/?token={TOKEN}"));
     assert!(elsewhere.head.contains("location: /evil.example/"), "{}", elsewhere.head);
@@ -126,8 +124,10 @@ fn under_a_path_of_a_proxy_pages_requests_and_the_cookie_stay_there() {
     for base in ["/lab/pgdyno", ""] {
         let visit = served.get(&format!("{base}/runs/run-1?token={TOKEN}"));
         assert_eq!(visit.status, 303);
-        assert!(visit.head.contains("location: /lab/pgdyno/runs/run-1\r\n"), "{}", visit.head);
-        assert!(visit.head.contains("; path=/lab/pgdyno/; "), "{}", visit.head);
+        assert_contains(
+            &visit.head,
+            &["location: /lab/pgdyno/runs/run-1\r\n", "; path=/lab/pgdyno/; "],
+        );
         assert_eq!(served.get(&format!("{base}/api/runs")).status, 401);
         let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
         let list = served.get_with(&format!("{base}/api/runs"), &bearer);

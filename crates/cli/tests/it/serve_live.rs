@@ -5,16 +5,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use crate::serve_support;
-use crate::serve_support::{Events, Served};
+use crate::serve_support::{self, Events, Served};
 use crate::support::World;
 use pgdyno_lab::live::{self, Feed};
-use pgdyno_model::PlannedTrial;
 use pgdyno_model::facts::Owner;
-use pgdyno_model::live::LiveRun;
 use pgdyno_model::progress::{Activity, Event, Notice, Progress as _, Silent};
-use pgdyno_model::units::Epoch;
 use pgdyno_store::Store;
+use pgdyno_test_support::live_run;
 use serde_json::Value;
 
 const RUN: &str = "live-run";
@@ -31,20 +28,7 @@ impl Working {
         let store = world.path("store.sqlite3");
         drop(Store::open(&store).unwrap());
         let process = Command::new("sleep").arg("600").spawn().unwrap();
-        let run = LiveRun {
-            schema: LiveRun::SCHEMA.into(),
-            run: RUN.into(),
-            recipe: "try".into(),
-            question: None,
-            started_at: Epoch(1),
-            owner: owner(&process),
-            treatments: vec!["all".into()],
-            trials: vec![PlannedTrial { ordinal: 0, block: 1, treatment: 0, repeat: 1 }],
-            done: Vec::new(),
-            warm_up_s: 1.0,
-            window_s: None,
-            is_open_ended: false,
-        };
+        let run = live_run(RUN, owner(&process));
         Feed::new(&Silent, &store).event(&Event::Begun { run, trials: 1, store: store.clone() });
         let path = live::folder(&store).join(format!("{RUN}.jsonl"));
         let file = OpenOptions::new().append(true).open(path).unwrap();

@@ -1,18 +1,16 @@
 //! A store that several machines use, or that was copied from another one: only locks tell whether
 //! a process works on a run, and readers write nothing.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Ended, World};
+use crate::support::{Ended, World, elements};
 use pgdyno_model::facts::Owner;
 use pgdyno_model::record::SessionRecord;
 use pgdyno_store::{OpenSession, SessionId, Store};
 use pgdyno_test_support::records::Random;
 use pgdyno_test_support::{synthetic, wait_for};
-use serde_json::Value;
 
 const DONE: &str = "small-20261121-070000-aaaa";
 const OPEN: &str = "small-20261121-070000-bbbb";
@@ -59,9 +57,8 @@ fn path(world: &World) -> PathBuf {
 }
 
 fn state(world: &World, store: &str) -> String {
-    let listed = world.run(&["list", "--json", "--store", store]);
-    let listed: Value = serde_json::from_str(&listed.out).unwrap();
-    let open = listed.as_array().unwrap().iter().find(|run| run["id"] == OPEN).unwrap();
+    let listed = world.run(&["list", "--json", "--store", store]).json();
+    let open = elements(&listed).find(|run| run["id"] == OPEN).unwrap();
     open["state"].as_str().unwrap().to_owned()
 }
 
@@ -111,8 +108,7 @@ fn the_lock_of_a_killed_process_is_free_at_once() {
         found.is_ok_and(is_begun).then_some(())
     });
     assert_eq!(state(&world, "shared.sqlite3"), "running");
-    let refused = remove(&world, OPEN, "shared.sqlite3");
-    assert!(refused.code == Some(1) && refused.err.contains("worked on by"), "{}", refused.err);
+    remove(&world, OPEN, "shared.sqlite3").exits(1).says("worked on by");
     holder.kill().unwrap();
     holder.wait().unwrap();
     assert_eq!(state(&world, "shared.sqlite3"), "interrupted");
@@ -127,17 +123,13 @@ fn a_copy_of_a_store_is_nobodys_while_the_run_goes_on() {
     // The process that it names is alive, and works on the other store.
     assert_eq!(state(&world, "shared.sqlite3"), "running");
     assert_eq!(state(&world, "copy"), "interrupted");
-    let archived = world.run(&["archive", OPEN, "archive", "--store", "copy"]);
-    assert_eq!(archived.code, Some(0), "{}", archived.err);
-    let merged = world.run(&["store", "merge", "copy", "-o", "merged"]);
-    assert_eq!(merged.code, Some(0), "{}", merged.err);
+    world.run(&["archive", OPEN, "archive", "--store", "copy"]).exits(0);
+    world.run(&["store", "merge", "copy", "-o", "merged"]).exits(0);
     assert_eq!(state(&world, "merged"), "interrupted");
     // A writer leaves it as it came, so that it comes again.
     assert_eq!(remove(&world, DONE, "merged").code, Some(0));
-    let again = world.run(&["store", "merge", "copy", "-o", "merged"]);
-    assert_eq!(again.code, Some(0), "{}", again.err);
-    let merged = world.run(&["store", "merge", "shared.sqlite3", "-o", "merged"]);
-    assert!(merged.code == Some(1) && merged.err.contains("worked on by"), "{}", merged.err);
+    world.run(&["store", "merge", "copy", "-o", "merged"]).exits(0);
+    world.run(&["store", "merge", "shared.sqlite3", "-o", "merged"]).exits(1).says("worked on by");
     assert_eq!(remove(&world, OPEN, "copy").code, Some(0));
     assert_eq!(remove(&world, OPEN, "shared.sqlite3").code, Some(1));
     assert_eq!(store.open_sessions().unwrap()[0].id, id);
@@ -148,8 +140,7 @@ fn a_session_of_another_machine_is_left_alone_while_it_is_held_and_afterwards() 
     let world = World::new();
     let (held, _) = store(&path(&world), &foreign());
     assert_eq!(state(&world, "shared.sqlite3"), "running");
-    let refused = remove(&world, OPEN, "shared.sqlite3");
-    assert!(refused.code == Some(1) && refused.err.contains("on db7"), "{}", refused.err);
+    remove(&world, OPEN, "shared.sqlite3").exits(1).says("on db7");
     // Another run is written meanwhile.
     assert_eq!(remove(&world, DONE, "shared.sqlite3").code, Some(0));
     assert_eq!(open_sessions(&path(&world)), 1);
@@ -201,6 +192,5 @@ fn a_run_that_an_earlier_version_works_on_is_known_by_its_process() {
     // It took no lock.
     drop(store(&path(&world), &session(None)));
     assert_eq!(state(&world, "shared.sqlite3"), "running");
-    let refused = remove(&world, OPEN, "shared.sqlite3");
-    assert!(refused.code == Some(1) && refused.err.contains("worked on by"), "{}", refused.err);
+    remove(&world, OPEN, "shared.sqlite3").exits(1).says("worked on by");
 }

@@ -5,8 +5,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::support;
-use crate::support::World;
+use crate::support::{self, World, elements};
 use serde_json::Value;
 
 /// Output of smartctl 7.3 for an SSD behind a MegaRAID controller, shortened.
@@ -52,7 +51,7 @@ fn run(world: &World, args: &[&str]) -> support::Ended {
 
 /// Returns the health of the first disk below `devices`; none in a container that shows no disk.
 fn health(devices: &Value) -> Option<&Value> {
-    devices.as_array().unwrap().iter().find_map(|device| {
+    elements(devices).find_map(|device| {
         Some(&device["health"]).filter(|h| !h.is_null()).or_else(|| health(&device["on"]))
     })
 }
@@ -66,9 +65,8 @@ fn a_disk_behind_a_controller_is_asked_by_its_type_and_its_whole_report_kept() {
     let world = World::new();
     fake_smartctl(&world, RECORDED);
     let disk = world.disk().display().to_string();
-    let ended = run(&world, &["doctor", &disk, "--json", "--smart", "megaraid,3"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let document: Value = serde_json::from_str(&ended.out).unwrap();
+    let ended = run(&world, &["doctor", &disk, "--json", "--smart", "megaraid,3"]).exits(0);
+    let document = ended.json();
     let Some(health) = health(&document["directory"]["storage"]["devices"]) else {
         return eprintln!("skipped: smart: no disk is to be seen below {disk}");
     };
@@ -94,8 +92,7 @@ fn a_run_keeps_the_report_of_the_disk_that_its_storage_names() {
     let sets = [directory.as_str(), "storage.disk.smart=cciss,1", "telemetry.fsync=0s"];
     let args = support::quick(&world, "quickstart", &[&sets[..], &support::ONE_TRIAL].concat());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let ended = run(&world, &args);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    run(&world, &args).exits(0);
     let document = world.show("latest");
     let storage = &document["sessions"][0]["storage"][0];
     let Some(health) = health(&storage["devices"]) else {
@@ -109,12 +106,9 @@ fn a_run_keeps_the_report_of_the_disk_that_its_storage_names() {
 fn a_type_that_smartctl_does_not_know_is_refused_before_anything_is_asked() {
     let world = World::new();
     fake_smartctl(&world, RECORDED);
-    let ended = run(&world, &["doctor", "--smart", "megaride,3"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.err);
-    assert!(ended.err.contains("megaraid"), "{}", ended.err);
-    let ended =
-        run(&world, &["run", "quickstart", "--dry-run", "--set", "storage.disk.smart=megaraid"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.err);
-    assert!(ended.err.contains("write `megaraid,0`"), "{}", ended.err);
+    run(&world, &["doctor", "--smart", "megaride,3"]).exits(1).says("megaraid");
+    run(&world, &["run", "quickstart", "--dry-run", "--set", "storage.disk.smart=megaraid"])
+        .exits(1)
+        .says("write `megaraid,0`");
     assert!(!Path::new(&world.path("asked")).exists());
 }

@@ -1,17 +1,15 @@
 //! `pgdyno store merge`: the stores of several machines in one, from outside.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::support::{Ended, World};
+use crate::support::{Ended, World, elements, write_old_store};
 use pgdyno_model::units::Epoch;
 use pgdyno_store::Store;
 use pgdyno_store::notes::{Note, Notes};
 use pgdyno_test_support::records::Random;
-use pgdyno_test_support::synthetic;
+use pgdyno_test_support::{assert_contains, synthetic};
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -33,8 +31,7 @@ fn store(world: &World, name: &str, runs: &[usize], tps: f64) -> PathBuf {
     }
     let chosen: Vec<&str> = runs.iter().map(|run| RUNS[*run]).collect();
     let original = original.display().to_string();
-    let written = world.run(&[&["archive"][..], &chosen, &[name, "--store", &original]].concat());
-    assert_eq!(written.code, Some(0), "{}", written.err);
+    world.run(&[&["archive"][..], &chosen, &[name, "--store", &original]].concat()).exits(0);
     world.path(name)
 }
 
@@ -44,14 +41,13 @@ fn merge(world: &World, sources: &[&str], target: &str) -> Ended {
 
 /// Ids of the runs, and every run as `show --json` prints it.
 fn contents(world: &World, store: &str) -> Vec<(String, Value)> {
-    let listed = world.run(&["list", "--json", "--store", store]);
-    let listed: Value = serde_json::from_str(&listed.out).unwrap();
+    let listed = world.run(&["list", "--json", "--store", store]).json();
     let id = |run: &Value| run["id"].as_str().unwrap().to_owned();
     let shown = |id: String| {
         let shown = world.run(&["show", &id, "--json", "--store", store]);
-        (id, serde_json::from_str(&shown.out).unwrap())
+        (id, shown.json())
     };
-    listed.as_array().unwrap().iter().map(id).map(shown).collect()
+    elements(&listed).map(id).map(shown).collect()
 }
 
 fn assert_refused(ended: &Ended, words: &[&str]) {
@@ -62,17 +58,11 @@ fn assert_refused(ended: &Ended, words: &[&str]) {
 }
 
 fn assert_sound(world: &World, store: &str) {
-    let found = world.run(&["verify", "--store", store]);
-    assert_eq!(found.code, Some(0), "{}{}", found.out, found.err);
+    world.run(&["verify", "--store", store]).exits(0);
 }
 
 fn old_store(world: &World, name: &str) -> PathBuf {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../store/tests/fixtures/store/0.1.0.sqlite3.xz");
-    let mut bytes = Vec::new();
-    let file = fs::File::open(fixture).unwrap();
-    lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();
-    fs::write(world.path(name), bytes).unwrap();
+    write_old_store(&world.path(name));
     world.path(name)
 }
 
@@ -85,11 +75,10 @@ fn stores_that_overlap_come_to_the_same_records_in_any_order() {
         old_store(&world, "old"),
     ];
     let before = files.each_ref().map(|file| fs::read(file).unwrap());
-    let merged = merge(&world, &["a", "b", "old"], "all");
-    assert_eq!(merged.code, Some(0), "{}", merged.err);
-    assert!(merged.out.contains(&format!("skipped, the same is there: {}", RUNS[1])));
-    assert!(merged.out.contains("all holds 4 records"), "{}", merged.out);
-    assert!(merged.err.contains("checking a: 2 records"), "{}", merged.err);
+    let merged = merge(&world, &["a", "b", "old"], "all").exits(0);
+    merged.prints(format!("skipped, the same is there: {}", RUNS[1]));
+    merged.prints("all holds 4 records");
+    merged.says("checking a: 2 records");
     for (source, target) in [("old", "other"), ("b", "other"), ("a", "other")] {
         assert_eq!(merge(&world, &[source], target).code, Some(0));
     }
@@ -98,8 +87,7 @@ fn stores_that_overlap_come_to_the_same_records_in_any_order() {
     assert!(before == files.each_ref().map(|file| fs::read(file).unwrap()), "only read");
 
     let bytes = fs::read(world.path("all")).unwrap();
-    let again = merge(&world, &["b", "all", "other", "old"], "all");
-    assert_eq!(again.code, Some(0), "{}", again.err);
+    let again = merge(&world, &["b", "all", "other", "old"], "all").exits(0);
     assert!(!again.out.contains("1 record added"), "{}", again.out);
     assert!(fs::read(world.path("all")).unwrap() == bytes, "nothing was new");
     assert_sound(&world, "all");
@@ -113,7 +101,7 @@ fn json_has_what_came_from_each_store() {
     store(&world, "b", &[1], 1000.0);
     let merged = world.run(&["store", "merge", "a", "b", "-o", "all", "--json", "--quiet"]);
     assert_eq!((merged.code, merged.err.as_str()), (Some(0), ""));
-    let merged: Value = serde_json::from_str(&merged.out).unwrap();
+    let merged = merged.json();
     assert_eq!(merged["schema"], "pgdyno.merged/1");
     assert_eq!(merged["sources"][0]["added"].as_array().unwrap().len(), 2);
     assert_eq!(merged["sources"][1]["identical"][0], RUNS[1]);
@@ -143,17 +131,15 @@ fn thinned_runs_removed_ones_and_notes_go_along() {
     old_store(&world, "old");
     store(&world, "a", &[0, 1], 1000.0);
     let id = contents(&world, "old")[0].0.clone();
-    assert_eq!(world.run(&["store", "thin", "--yes", &id, "--store", "old"]).code, Some(0));
-    assert_eq!(world.run(&["rm", "--yes", RUNS[0], "--store", "a"]).code, Some(0));
+    world.run(&["store", "thin", "--yes", &id, "--store", "old"]).exits(0);
+    world.run(&["rm", "--yes", RUNS[0], "--store", "a"]).exits(0);
     let note = Note { text: "on the old disk".to_owned(), tags: Vec::new() };
     Notes::open(&world.path("a")).unwrap().write(RUNS[1], &note, Epoch(1)).unwrap();
-    let merged = merge(&world, &["old", "a"], "all");
-    assert_eq!(merged.code, Some(0), "{}", merged.err);
+    merge(&world, &["old", "a"], "all").exits(0);
     let all = contents(&world, "all");
     let thinned = all.iter().find(|(run, _)| *run == id).unwrap();
     assert_eq!(thinned.1["thinned"].as_array().unwrap().len(), 1);
-    let size = world.run(&["store", "size", "--store", "all"]);
-    assert!(size.out.contains("removed by `pgdyno rm` so far: 1"), "{}", size.out);
+    world.run(&["store", "size", "--store", "all"]).prints("removed by `pgdyno rm` so far: 1");
     let notes = Notes::open_for_reading(&world.path("all")).unwrap().unwrap();
     assert_eq!(notes.all().unwrap()[RUNS[1]], note);
     assert_sound(&world, "all");
@@ -201,18 +187,17 @@ fn runs_of_several_machines_are_told_apart() {
         assert!(listed.out.lines().any(is_there), "{words:?}: {}", listed.out);
     }
     let compared = world.run(&["compare", RUNS[0], RUNS[1], "--store", "all"]);
-    for words in [
-        format!("A: {} on db1", RUNS[0]),
-        format!("B: {} on db2", RUNS[1]),
-        "Hosts are not blocks".to_owned(),
-    ] {
-        assert!(compared.out.contains(&words), "{words}: {}", compared.out);
-    }
-    let json = world.run(&["compare", RUNS[0], RUNS[1], "--json", "--store", "all"]);
-    let json: Value = serde_json::from_str(&json.out).unwrap();
+    assert_contains(
+        &compared.out,
+        &[
+            format!("A: {} on db1", RUNS[0]),
+            format!("B: {} on db2", RUNS[1]),
+            "Hosts are not blocks".to_owned(),
+        ],
+    );
+    let json = world.run(&["compare", RUNS[0], RUNS[1], "--json", "--store", "all"]).json();
     assert_eq!((&json["a"]["hosts"][0], &json["b"]["hosts"][0]), (&"db1".into(), &"db2".into()));
-    let shown = world.run(&["show", RUNS[1], "--store", "all"]);
-    assert!(shown.out.contains("host db2"), "{}", shown.out);
+    world.run(&["show", RUNS[1], "--store", "all"]).prints("host db2");
     let exported =
         world.run(&["export", RUNS[1], "--redact", "--format", "json", "--store", "all"]);
     assert!(!exported.out.is_empty() && !exported.out.contains("db2"), "{}", exported.out);

@@ -1,15 +1,14 @@
 //! `pgdyno rm`, `archive`, `import` and `store`: what a store of months needs, from outside.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::alike::assert_alike_but_for_thinning;
-use crate::support::{Ended, World, ended, signal};
+use crate::support::{Ended, World, elements, ended, finish, signal, write_old_store};
 use pgdyno_model::facts::Owner;
 use pgdyno_model::record::SessionRecord;
 use pgdyno_model::units::Epoch;
@@ -27,15 +26,10 @@ const SMALL: [&str; 2] = ["small-20261121-070000-aaaa", "small-20261121-070000-b
 /// telemetry, and two small runs.
 fn world() -> World {
     let world = World::new();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../store/tests/fixtures/store/0.1.0.sqlite3.xz");
-    let mut bytes = Vec::new();
-    let file = fs::File::open(fixture).unwrap();
-    lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();
-    fs::write(world.file("data/pgdyno/store.sqlite3", ""), bytes).unwrap();
+    write_old_store(&world.store());
     let mut random = Random(7);
     let plan = synthetic::plan(&["a", "b"], 3, &mut random);
-    let mut store = Store::open(path(&world)).unwrap();
+    let mut store = Store::open(world.store()).unwrap();
     for (number, id) in (1..).zip(SMALL) {
         synthetic::add(&mut store, (id, number), &plan, |planned| {
             1000.0 + f64::from(planned.ordinal)
@@ -44,20 +38,15 @@ fn world() -> World {
     world
 }
 
-fn path(world: &World) -> PathBuf {
-    world.path("data/pgdyno/store.sqlite3")
-}
-
 fn ids(world: &World) -> Vec<String> {
-    let listed: Value = serde_json::from_str(&world.run(&["list", "--json"]).out).unwrap();
-    listed.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
+    let listed = world.run(&["list", "--json"]).json();
+    elements(&listed).map(|run| run["id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Asserts that nothing in the store, or in the store `file`, is damaged.
 fn assert_sound(world: &World, file: Option<&str>) {
     let of = file.map_or(vec![], |file| vec!["--store", file]);
-    let found = world.run(&[&["verify"][..], &of].concat());
-    assert_eq!(found.code, Some(0), "{}{}", found.out, found.err);
+    world.run(&[&["verify"][..], &of].concat()).exits(0);
 }
 
 fn assert_refused(ended: &Ended, words: &[&str]) {
@@ -88,10 +77,10 @@ fn tamper(file: &Path, sql: &str) {
 fn only_named_runs_are_removed_and_the_file_shrinks() {
     let world = world();
     let kept = world.show(SMALL[1]);
-    let before = fs::metadata(path(&world)).unwrap().len();
+    let before = fs::metadata(world.store()).unwrap().len();
     let unasked = world.run(&["rm", OLD]);
     assert_refused(&unasked, &["no terminal", "--yes"]);
-    assert!(unasked.out.contains("run quickstart-"), "{}", unasked.out);
+    unasked.prints("run quickstart-");
     for (name, words) in [
         ("latest", &["`latest`", "pgdyno list"][..]),
         ("smal", &["could be any of 2"]),
@@ -103,24 +92,22 @@ fn only_named_runs_are_removed_and_the_file_shrinks() {
     assert_refused(&world.run(&["rm", "--yes", SMALL[0], "nobody"]), &["nobody"]);
     assert_eq!(ids(&world).len(), 3, "of several names all must be known");
 
-    let report = world.run(&["report", OLD]);
-    assert_eq!(report.code, Some(0), "{}", report.err);
-    let removed = world.run(&["rm", "--yes", OLD, SMALL[0], SMALL[0]]);
-    assert_eq!(removed.code, Some(0), "{}", removed.err);
+    world.run(&["report", OLD]).exits(0);
+    let removed = world.run(&["rm", "--yes", OLD, SMALL[0], SMALL[0]]).exits(0);
     assert_eq!(removed.out.matches(SMALL[0]).count(), 1, "{}", removed.out);
-    assert!(removed.out.contains("the report of quickstart-"), "{}", removed.out);
+    removed.prints("the report of quickstart-");
     assert_eq!(ids(&world), [SMALL[1]]);
     assert_eq!(world.show(SMALL[1]), kept);
-    assert!(fs::metadata(path(&world)).unwrap().len() < before / 2);
+    assert!(fs::metadata(world.store()).unwrap().len() < before / 2);
     assert_sound(&world, None);
-    let raw = Connection::open(path(&world)).unwrap();
+    let raw = Connection::open(world.store()).unwrap();
     let removals: i64 =
         raw.query_row("SELECT count(*) FROM removal", [], |row| row.get(0)).unwrap();
     assert_eq!(removals, 2);
     drop(raw);
     // What is left is watched as before, the list of removals too.
-    tamper(&path(&world), "UPDATE removal SET record = 'other' WHERE id = 1");
-    assert_eq!(world.run(&["verify"]).code, Some(3));
+    tamper(&world.store(), "UPDATE removal SET record = 'other' WHERE id = 1");
+    world.run(&["verify"]).exits(3);
 }
 
 #[test]
@@ -162,22 +149,19 @@ fn an_archived_and_removed_run_comes_back_as_it_was() {
     let before = [world.show(OLD), world.show(SMALL[0])];
     let file = world.path("runs.pgdyno");
     let archive = file.to_str().unwrap();
-    let archived = world.run(&["archive", OLD, SMALL[0], archive]);
-    assert_eq!(archived.code, Some(0), "{}", archived.err);
+    world.run(&["archive", OLD, SMALL[0], archive]).exits(0);
     assert_sound(&world, Some(archive));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let shown = world.run(&["show", OLD, "--json", "--store", archive]);
-    assert_eq!(serde_json::from_str::<Value>(&shown.out).unwrap(), before[0]);
+    assert_eq!(shown.json(), before[0]);
     let bytes = fs::read(&file).unwrap();
     assert_refused(&world.run(&["archive", SMALL[1], archive]), &["no file is overwritten"]);
     assert_eq!(fs::read(&file).unwrap(), bytes);
 
-    let again = world.run(&["import", archive]);
-    assert_eq!(again.code, Some(0), "{}", again.err);
+    let again = world.run(&["import", archive]).exits(0);
     assert_eq!(again.out.matches("skipped").count(), 2, "{}", again.out);
-    assert_eq!(world.run(&["rm", "--yes", OLD, SMALL[0]]).code, Some(0));
-    let imported = world.run(&["import", archive, "--json"]);
-    let imported: Value = serde_json::from_str(&imported.out).unwrap();
+    world.run(&["rm", "--yes", OLD, SMALL[0]]).exits(0);
+    let imported = world.run(&["import", archive, "--json"]).json();
     assert_eq!(imported["added"].as_array().unwrap().len(), 2, "{imported}");
     assert_eq!([world.show(OLD), world.show(SMALL[0])], before);
     assert_sound(&world, None);
@@ -197,26 +181,24 @@ fn an_archived_and_removed_run_comes_back_as_it_was() {
 fn notes_go_along_with_an_archived_run_and_stay_when_it_is_removed() {
     let world = world();
     let note = |text: &str| Note { text: text.to_owned(), tags: vec!["kept".to_owned()] };
-    let notes = Notes::open(&path(&world)).unwrap();
+    let notes = Notes::open(&world.store()).unwrap();
     for (at, text) in [(1, "first"), (2, "second")] {
         notes.write(SMALL[0], &note(text), Epoch(at)).unwrap();
     }
     notes.write(SMALL[1], &note("of another run"), Epoch(3)).unwrap();
     let archive = world.path("old.sqlite3");
-    let archived = world.run(&["archive", SMALL[0], archive.to_str().unwrap()]);
-    assert_eq!(archived.code, Some(0), "{}", archived.err);
-    assert!(archived.out.contains(".notes"), "{}", archived.out);
+    let archived = world.run(&["archive", SMALL[0], archive.to_str().unwrap()]).exits(0);
+    archived.prints(".notes");
     let beside = Notes::open_for_reading(&archive).unwrap().unwrap();
     assert_eq!(beside.all().unwrap().len(), 1, "only the notes on the archived run");
-    let removed = world.run(&["rm", "--yes", SMALL[0]]);
-    assert!(removed.out.contains("the note on"), "{}", removed.out);
+    world.run(&["rm", "--yes", SMALL[0]]).prints("the note on");
 
     let other = World::new();
     for _ in 0..2 {
         let imported = other.run(&["import", archive.to_str().unwrap()]);
         assert_eq!((imported.code, imported.err.as_str()), (Some(0), ""), "{}", imported.err);
     }
-    let there = Notes::open_for_reading(&path(&other)).unwrap().unwrap();
+    let there = Notes::open_for_reading(&other.store()).unwrap().unwrap();
     assert_eq!(there.history(SMALL[0]).unwrap(), notes.history(SMALL[0]).unwrap());
 }
 
@@ -225,14 +207,14 @@ fn an_id_with_other_content_is_refused_and_nothing_is_lost() {
     let world = world();
     let file = world.path("runs.pgdyno");
     let archive = file.to_str().unwrap();
-    assert_eq!(world.run(&["archive", OLD, SMALL[0], archive]).code, Some(0));
-    assert_eq!(world.run(&["store", "thin", "--yes", OLD]).code, Some(0));
-    assert_eq!(world.run(&["rm", "--yes", SMALL[0]]).code, Some(0));
-    let before = fs::read(path(&world)).unwrap();
+    world.run(&["archive", OLD, SMALL[0], archive]).exits(0);
+    world.run(&["store", "thin", "--yes", OLD]).exits(0);
+    world.run(&["rm", "--yes", SMALL[0]]).exits(0);
+    let before = fs::read(world.store()).unwrap();
     assert_refused(&world.run(&["import", archive]), &["other content", "quickstart-"]);
-    assert!(fs::read(path(&world)).unwrap() == before, "nothing is changed");
+    assert!(fs::read(world.store()).unwrap() == before, "nothing is changed");
     // The other record is not held up by it.
-    assert_eq!(world.run(&["import", archive, SMALL[0]]).code, Some(0));
+    world.run(&["import", archive, SMALL[0]]).exits(0);
     assert_eq!(ids(&world).len(), 3);
     assert_sound(&world, None);
 }
@@ -242,13 +224,12 @@ fn files_that_are_cut_damaged_newer_or_none_of_pgdynos_are_refused() {
     let world = world();
     let file = world.path("runs.pgdyno");
     let archive = file.to_str().unwrap();
-    assert_eq!(world.run(&["archive", OLD, archive]).code, Some(0));
+    world.run(&["archive", OLD, archive]).exits(0);
     let whole = fs::read(&file).unwrap();
-    let before = fs::read(path(&world)).unwrap();
+    let before = fs::read(world.store()).unwrap();
     for part in [1, 4, 9] {
         fs::write(&file, &whole[..whole.len() * part / 10]).unwrap();
-        let cut = world.run(&["import", archive]);
-        assert!(cut.code == Some(1) && cut.err.contains("error: "), "{}{}", cut.out, cut.err);
+        world.run(&["import", archive]).exits(1).says("error: ");
     }
     fs::write(&file, &whole).unwrap();
     tamper(&file, "UPDATE second SET transactions = transactions + 1 WHERE t_s = 1");
@@ -258,15 +239,14 @@ fn files_that_are_cut_damaged_newer_or_none_of_pgdynos_are_refused() {
         .unwrap()
         .execute_batch("CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT 1; END")
         .unwrap();
-    let hostile = world.run(&["import", archive]);
-    assert!(hostile.code == Some(1) && hostile.err.contains("trigger"), "{}", hostile.err);
+    world.run(&["import", archive]).exits(1).says("trigger");
     fs::write(&file, &whole).unwrap();
     Connection::open(&file).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
     assert_refused(&world.run(&["import", archive]), &["newer pgdyno"]);
     fs::write(&file, "tps = 5").unwrap();
     assert_refused(&world.run(&["import", archive]), &["not a pgdyno store"]);
     assert_refused(&world.run(&["import", "nowhere"]), &["nowhere"]);
-    assert!(fs::read(path(&world)).unwrap() == before, "nothing is changed");
+    assert!(fs::read(world.store()).unwrap() == before, "nothing is changed");
 }
 
 #[test]
@@ -280,14 +260,14 @@ fn a_store_of_a_newer_version_or_none_at_all_is_left_as_it_is() {
     ] {
         assert_refused(&world.run(arguments), &["there is no store"]);
     }
-    assert!(!path(&world).exists());
+    assert!(!world.store().exists());
     let world = self::world();
-    Connection::open(path(&world)).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
-    let before = fs::read(path(&world)).unwrap();
+    Connection::open(world.store()).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
+    let before = fs::read(world.store()).unwrap();
     for arguments in [&["rm", "--yes", OLD][..], &["store", "thin", "--yes", OLD]] {
         assert_refused(&world.run(arguments), &["newer pgdyno"]);
     }
-    assert!(fs::read(path(&world)).unwrap() == before);
+    assert!(fs::read(world.store()).unwrap() == before);
 }
 
 #[test]
@@ -303,7 +283,7 @@ fn a_run_at_work_is_neither_removed_nor_thinned_nor_archived() {
         host: None,
     };
     let session = SessionRecord { owner, ..synthetic::session(&["here".to_owned()]) };
-    Store::open(path(&world)).unwrap().begin_session(SMALL[0], &session).unwrap();
+    Store::open(world.store()).unwrap().begin_session(SMALL[0], &session).unwrap();
     let file = world.path("a");
     for arguments in [
         &["rm", "--yes", SMALL[1], SMALL[0]][..],
@@ -343,12 +323,8 @@ fn a_killed_removal_leaves_the_old_or_the_new_store() {
 fn two_processes_at_once_both_succeed() {
     let world = world();
     let archive = world.path("a");
-    assert_eq!(world.run(&["archive", OLD, archive.to_str().unwrap()]).code, Some(0));
-    let both = |a: &[&str], b: &[&str]| {
-        [a, b]
-            .map(|arguments| world.spawn(arguments))
-            .map(|child| ended(child.wait_with_output().unwrap()))
-    };
+    world.run(&["archive", OLD, archive.to_str().unwrap()]).exits(0);
+    let both = |a: &[&str], b: &[&str]| [a, b].map(|arguments| world.spawn(arguments)).map(finish);
     for done in both(&["rm", "--yes", OLD], &["rm", "--yes", SMALL[0]]) {
         assert_eq!(done.code, Some(0), "{}", done.err);
     }
@@ -385,12 +361,12 @@ fn an_archive_that_does_not_fit_leaves_nothing() {
         "-o size=200k",
         &format!("{program} archive {OLD} {file}; echo $?; ls -A {}", disk.display()),
     );
-    assert!(full.err.contains("full") && full.err.contains("help: make room"), "{}", full.err);
+    full.says("full").says("help: make room");
     assert_eq!(full.out, "1\n");
     let read_only = within("-o ro", &format!("{program} archive {OLD} {file}"));
     assert_refused(&read_only, &["Read-only"]);
     // A store on a filesystem that is only read.
-    let store = path(&world).display().to_string();
+    let store = world.store().display().to_string();
     let copy = format!("cp {store} {0}/s && mount -o remount,ro {0}", disk.display());
     let run = format!("{copy} && {program} rm --yes {OLD} --store {}/s", disk.display());
     assert_refused(&within("-o size=50m", &run), &[]);
@@ -406,15 +382,14 @@ fn thinning_keeps_figures_and_says_what_it_took() {
     assert_eq!(before["thinned"], Value::Array(Vec::new()));
     let unasked = world.run(&["store", "thin", &id]);
     assert_refused(&unasked, &["--yes"]);
-    assert!(unasked.out.contains("lost: ") && unasked.out.contains("kept: "), "{}", unasked.out);
+    unasked.prints("lost: ").prints("kept: ");
     assert_eq!(world.show(&id), before);
     // By date, only what began before it: this run on the 23rd, the others on the 21st.
-    let others = world.run(&["store", "thin", "--yes", "--before", "2026-11-23"]);
-    assert!(others.code == Some(0) && others.out.contains(SMALL[0]), "{}", others.out);
+    let others = world.run(&["store", "thin", "--yes", "--before", "2026-11-23"]).exits(0);
+    others.prints(SMALL[0]);
     assert!(!others.out.contains(OLD), "{}", others.out);
-    let thinned = world.run(&["store", "thin", "--yes", "--json", "--before", "2026-11-24"]);
-    assert_eq!(thinned.code, Some(0), "{}", thinned.err);
-    let thinned: Value = serde_json::from_str(&thinned.out).unwrap();
+    let thinned =
+        world.run(&["store", "thin", "--yes", "--json", "--before", "2026-11-24"]).exits(0).json();
     assert_eq!(thinned[0]["run"], id.as_str(), "{thinned}");
     assert!(thinned[0]["samples"].as_u64().unwrap() > 0, "{thinned}");
 
@@ -428,32 +403,29 @@ fn thinning_keeps_figures_and_says_what_it_took() {
     assert_sound(&world, None);
     let page = world.page(&[&id]);
     assert!(page["view"]["thinned"][0]["thinned_at"].is_string());
-    let exported = world.run(&["export", &id, "--format", "json"]);
-    let exported: Value = serde_json::from_str(&exported.out).unwrap();
+    let exported = world.run(&["export", &id, "--format", "json"]).json();
     assert_eq!(exported["trials"][0]["telemetry_every_s"], 60);
     assert!(exported["trials"][0]["thinned_at"].is_string());
-    let again = world.run(&["store", "thin", "--yes", &id]);
-    assert!(again.code == Some(0) && again.out.contains("nothing to thin"), "{}", again.out);
-    let none = world.run(&["store", "thin", "--yes", "--before", "2020-01-01"]);
-    assert!(none.code == Some(0) && none.out.contains("nothing was removed"), "{}", none.out);
-    let wrong = world.run(&["store", "thin", "--yes", "--before", "yesterday"]);
-    assert!(wrong.code == Some(1) && wrong.err.contains("2026-01-31"), "{}", wrong.err);
+    world.run(&["store", "thin", "--yes", &id]).exits(0).prints("nothing to thin");
+    world
+        .run(&["store", "thin", "--yes", "--before", "2020-01-01"])
+        .exits(0)
+        .prints("nothing was removed");
+    world.run(&["store", "thin", "--yes", "--before", "yesterday"]).exits(1).says("2026-01-31");
 }
 
 #[test]
 fn sizes_add_up_to_the_file_and_name_the_largest() {
     let world = world();
-    let size: Value = serde_json::from_str(&world.run(&["store", "size", "--json"]).out).unwrap();
+    let size = world.run(&["store", "size", "--json"]).json();
     assert_eq!(size["schema"], "pgdyno.store-size/1");
-    let file = fs::metadata(path(&world)).unwrap().len();
-    let sum: u64 =
-        size["contents"].as_array().unwrap().iter().map(|c| c["bytes"].as_u64().unwrap()).sum();
+    let file = fs::metadata(world.store()).unwrap().len();
+    let sum: u64 = elements(&size["contents"]).map(|c| c["bytes"].as_u64().unwrap()).sum();
     assert_eq!((size["bytes"].as_u64(), sum), (Some(file), file));
     assert!(size["records"][0]["id"].as_str().unwrap().starts_with(OLD), "{size}");
     let thinnable = size["records"][0]["thinnable_bytes"].as_u64().unwrap();
     assert!(thinnable > 0 && thinnable < size["records"][0]["bytes"].as_u64().unwrap());
-    let table = world.run(&["store", "size"]);
-    assert!(table.out.contains("telemetry") && table.out.contains("largest"), "{}", table.out);
+    world.run(&["store", "size"]).prints("telemetry").prints("largest");
 }
 
 #[test]
@@ -461,7 +433,7 @@ fn a_signal_ends_a_change_and_leaves_the_store_whole() {
     let world = world();
     let child = world.spawn(&["rm", "--yes", OLD]);
     signal(child.id().cast_signed(), "INT");
-    let done = ended(child.wait_with_output().unwrap());
+    let done = finish(child);
     assert!(matches!(done.code, Some(0 | 130)) || done.code.is_none(), "{:?}", done.code);
     assert_sound(&world, None);
 }

@@ -1,45 +1,32 @@
 //! Crash rounds under logins: an honest server keeps each, and a duplicate key is seen.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_connect::control::{self, Client};
 use pgdyno_crash::{Interference, crash};
-use pgdyno_experiment::ResolvedExperiment;
-use pgdyno_experiment::file::Source;
 use pgdyno_model::crash::{CheckOutcome, CrashWorkload, Failing, Fault};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
 use pgdyno_model::{CrashRecord, Verdict};
-use pgdyno_provision::ThisHost;
-use pgdyno_test_support::install;
+use pgdyno_test_support::{assert_contains, install};
+
+use super::{home, judged, remove_kept, resolved};
 
 /// Crashes a server in a directory under logins; `crash` holds more keys of `[crash]`.
 fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
-    let home = tempfile::tempdir().unwrap();
-    let disk = home.path().join("disk");
-    std::fs::create_dir(&disk).unwrap();
-    for directory in [home.path(), &disk] {
-        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    let (home, disk) = home();
     let text = format!(
-        "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
-         [postgres]\nbindir = {:?}\nsettings = {{ autovacuum = \"off\" }}\n\
+        "[experiment]\nrepeats = 1\n[postgres]\nbindir = {:?}\n\
+         settings = {{ autovacuum = \"off\" }}\n\
          [crash]\nworkload = \"user-login\"\nload = \"150ms\"\n{keys}\n",
-        disk.display(),
         install(None).bindir
     );
-    let source = Source { name: "logins".into(), shown: "logins".into(), text, base: disk };
-    let resolved = ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap();
+    let prepared = resolved(&disk, &text);
     let (store, stop) = (home.path().join("store.sqlite3"), AtomicBool::new(false));
-    let record = crash(&resolved, interference, &store, &Silent, &stop).unwrap();
-    let rounds = record.outcome.faults.iter().flat_map(|fault| &fault.rounds);
-    if let Some(kept) = rounds.filter_map(|round| round.kept.as_ref()).next() {
-        // The round's, and the session's around it.
-        std::fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
-    }
+    let record = crash(&prepared, interference, &store, &Silent, &stop).unwrap();
+    remove_kept(&record);
     record
 }
 
@@ -92,11 +79,7 @@ fn damaged(damage: impl Fn(&mut Client) + Send + Sync + 'static) -> (Verdict, St
         })),
     };
     let keys = "faults = [\"immediate\"]\nrounds = 1\ncontrols = false";
-    let record = crash_logins(keys, interference);
-    let round = &record.outcome.faults[0].rounds[0];
-    let failed =
-        round.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Failed(_)));
-    (round.verdict, round.reason.clone(), failed.map(|check| check.name.clone()).collect())
+    judged(&crash_logins(keys, interference).outcome.faults[0].rounds[0])
 }
 
 #[test]
@@ -148,11 +131,12 @@ fn a_value_of_any_column_that_changed_is_seen_and_a_sequence_that_was_set_back()
     });
     assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
     assert!(failed.contains(&"the sequence gives no number again".to_owned()), "{failed:?}");
-    for told in [
-        "user_info has 3 rows whose constant columns",
-        "user_session has 1 rows whose constant columns",
-        "list of logins of user",
-    ] {
-        assert!(reason.contains(told), "{told}: {reason}");
-    }
+    assert_contains(
+        &reason,
+        &[
+            "user_info has 3 rows whose constant columns",
+            "user_session has 1 rows whose constant columns",
+            "list of logins of user",
+        ],
+    );
 }

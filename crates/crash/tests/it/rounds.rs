@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use pgdyno_crash::{Interference, Through, crash};
 use pgdyno_experiment::ResolvedExperiment;
-use pgdyno_experiment::file::Source;
 use pgdyno_model::Verdict;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Address, Target};
-use pgdyno_provision::ThisHost;
 use pgdyno_test_support::install;
+
+use super::{home, remove_kept, resolved};
 
 /// Time that the proxy holds a COMMIT which it has acknowledged: longer than any fault of this
 /// test.
@@ -133,43 +133,30 @@ fn serve(client: UnixStream, server: UnixStream, commits: Arc<AtomicU32>) {
     });
 }
 
-fn resolved(disk: &Path) -> ResolvedExperiment {
+fn hasty_session(disk: &Path) -> ResolvedExperiment {
     let text = format!(
-        "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
-         [postgres]\nbindir = {:?}\n[crash]\nfaults = [\"process\"]\nrounds = 1\n\
-         clients = 8\nload = \"500ms\"\ncontrols = false\n",
-        disk.display(),
+        "[experiment]\nrepeats = 1\n[postgres]\nbindir = {:?}\n[crash]\nfaults = [\"process\"]\n\
+         rounds = 1\nclients = 8\nload = \"500ms\"\ncontrols = false\n",
         install(None).bindir
     );
-    let source =
-        Source { name: "hasty".into(), shown: "hasty".into(), text, base: disk.to_owned() };
-    ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap()
+    resolved(disk, &text)
 }
 
 #[test]
 #[ignore = "long: two sessions of crash rounds"]
 fn a_server_that_acknowledges_before_it_writes_fails() {
-    let home = tempfile::tempdir().unwrap();
-    let disk = home.path().join("disk");
-    std::fs::create_dir(&disk).unwrap();
-    for directory in [home.path(), &disk] {
-        std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .unwrap();
-    }
+    let (home, disk) = home();
     let hasty = HastyServer::listen();
     let store = home.path().join("store.sqlite3");
     let stop = AtomicBool::new(false);
     let through = Interference { through: Some(hasty.through()), after_recovery: None };
-    let record = crash(&resolved(&disk), through, &store, &Silent, &stop).unwrap();
+    let record = crash(&hasty_session(&disk), through, &store, &Silent, &stop).unwrap();
     assert_eq!(record.outcome.verdict, Verdict::Fail(Failing::Lost), "{}", record.outcome.reason);
     let round = &record.outcome.faults[0].rounds[0];
     assert!(round.lost > 0 && round.lost <= 8, "one a client at most: {}", round.lost);
-    if let Some(kept) = &round.kept {
-        // The round's, and the session's around it.
-        std::fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
-    }
+    remove_kept(&record);
     // The same load straight to the server loses nothing.
-    let record = crash(&resolved(&disk), Interference::default(), &store, &Silent, &stop).unwrap();
+    let record = crash(&hasty_session(&disk), Interference::default(), &store, &Silent, &stop).unwrap();
     assert_eq!(record.outcome.faults[0].verdict, Verdict::Pass, "{}", record.outcome.reason);
     // A control would take the commits that the proxy lets through at once.
     assert_eq!(record.outcome.verdict, Verdict::Invalid, "{}", record.outcome.reason);

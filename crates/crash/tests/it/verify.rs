@@ -5,7 +5,7 @@
 //! visibility map. Each asserts that every other oracle passes.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use pgdyno_connect::control::{self, Client};
 use pgdyno_crash::{AfterRecovery, Interference, crash};
-use pgdyno_experiment::ResolvedExperiment;
-use pgdyno_experiment::file::Source;
 use pgdyno_model::crash::{CheckOutcome, Failing};
 use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
 use pgdyno_model::{CrashRecord, Verdict};
-use pgdyno_provision::{BenchError, ThisHost};
-use pgdyno_test_support::{install, wait_for, wrap_postgres};
+use pgdyno_provision::BenchError;
+use pgdyno_test_support::{assert_contains, install, wait_for, wrap_postgres};
+
+use super::{home, judged, remove_kept, resolved};
 
 /// Size of PostgreSQL's pages (bytes).
 const PAGE: usize = 8192;
@@ -58,55 +58,38 @@ fn round_of(
     stop: &AtomicBool,
     damage: AfterRecovery,
 ) -> Result<CrashRecord, BenchError> {
-    let home = tempfile::tempdir().unwrap();
-    let disk = home.path().join("disk");
-    std::fs::create_dir(&disk).unwrap();
-    for directory in [home.path(), &disk] {
-        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    let (home, disk) = home();
     // Few buffers, so that a file can be changed under the server; no checksums, so that rows alone
     // tell of it.
     let text = format!(
-        "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
-         [postgres]\nbindir = {:?}\ninitdb = [\"--no-data-checksums\"]\n\
+        "[experiment]\nrepeats = 1\n[postgres]\nbindir = {bindir:?}\n\
+         initdb = [\"--no-data-checksums\"]\n\
          settings = {{ shared_buffers = \"1MB\", autovacuum = \"off\", fsync = \"off\" }}\n\
          [crash]\nfaults = [\"process\"]\nrounds = 1\nclients = 4\nload = \"100ms\"\n\
-         controls = false\n\
-         recovery_limit = \"{limit}\"\n",
-        disk.display(),
-        bindir
+         controls = false\nrecovery_limit = \"{limit}\"\n"
     );
-    let source = Source { name: "planted".into(), shown: "planted".into(), text, base: disk };
-    let resolved = ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap();
+    let prepared = resolved(&disk, &text);
     let interference = Interference { through: None, after_recovery: Some(damage) };
-    let record = crash(&resolved, interference, &home.path().join("store.sqlite3"), &Silent, stop)?;
-    if let Some(kept) =
-        record.outcome.faults.first().and_then(|fault| fault.rounds[0].kept.as_ref())
-    {
-        // The round's, and the session's around it.
-        std::fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
-    }
+    let record = crash(&prepared, interference, &home.path().join("store.sqlite3"), &Silent, stop)?;
+    remove_kept(&record);
     Ok(record)
 }
 
 /// Returns the verdict of one round after `damage`, its reason, and the oracles that failed.
-fn judged(
+fn judged_after(
     damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static,
 ) -> (Verdict, String, Vec<String>) {
     let damage: AfterRecovery = Arc::new(move |target: &Target, data: &Path| {
         damage(&mut control::connect_to_own(target).unwrap(), data);
     });
     let record = round_with("60s", &AtomicBool::new(false), damage).unwrap();
-    let round = &record.outcome.faults[0].rounds[0];
-    let failed =
-        round.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Failed(_)));
-    (round.verdict, round.reason.clone(), failed.map(|check| check.name.clone()).collect())
+    judged(&record.outcome.faults[0].rounds[0])
 }
 
 /// Asserts that `damage` fails the round, and that only oracles of [`COUNTING`] see it, those in
 /// `by` among them.
 fn only_counting_sees(by: &[&str], damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static) {
-    let (verdict, reason, failed) = judged(damage);
+    let (verdict, reason, failed) = judged_after(damage);
     assert!(verdict.is_failure(), "{verdict}: {reason}");
     for name in by {
         assert!(failed.iter().any(|f| f == name), "{name} did not see it: {reason}");
@@ -233,7 +216,7 @@ fn two_rows_of_one_account_are_seen() {
 
 #[test]
 fn a_server_that_is_read_only_after_recovery_is_seen() {
-    let (verdict, reason, failed) = judged(|client, _| {
+    let (verdict, reason, failed) = judged_after(|client, _| {
         execute(client, "ALTER SYSTEM SET default_transaction_read_only = on");
         client.query_one("SELECT pg_reload_conf()", &[]).unwrap();
         let shows = |client: &mut Client| -> String {
@@ -250,7 +233,7 @@ fn a_server_that_is_read_only_after_recovery_is_seen() {
 #[test]
 fn a_server_that_does_not_start_a_second_time_is_seen() {
     let (verdict, reason, failed) =
-        judged(|client, _| execute(client, "ALTER SYSTEM SET shared_buffers = '4TB'"));
+        judged_after(|client, _| execute(client, "ALTER SYSTEM SET shared_buffers = '4TB'"));
     assert_eq!(verdict, Verdict::Fail(Failing::WillNotStart), "{reason}");
     assert_eq!(failed, ["the server starts again after a clean stop"]);
 }
@@ -367,13 +350,14 @@ fn an_object_that_is_gone_is_missed_and_a_damaged_database_beside_the_loads_is_n
     };
     assert!(outcome("the other databases are whole").contains("database postgres: "), "{round:?}");
     let objects = outcome("no object is gone, new or changed");
-    for told in [
-        "constraint pgbench_tellers_pkey",
-        "template1: gone or changed: rows of pg_proc",
-        "database postgres: ",
-    ] {
-        assert!(objects.contains(told), "{told}: {objects}");
-    }
+    assert_contains(
+        &objects,
+        &[
+            "constraint pgbench_tellers_pkey",
+            "template1: gone or changed: rows of pg_proc",
+            "database postgres: ",
+        ],
+    );
 }
 
 #[test]
@@ -407,7 +391,8 @@ fn a_segmentation_fault_in_the_log_is_damage() {
 #[test]
 #[ignore = "long: one of several objects that are gone"]
 fn a_table_that_is_gone_is_damage() {
-    let (verdict, reason, _) = judged(|client, _| execute(client, "DROP TABLE pgbench_tellers"));
+    let (verdict, reason, _) =
+        judged_after(|client, _| execute(client, "DROP TABLE pgbench_tellers"));
     assert_eq!(verdict, Verdict::Fail(Failing::Corrupt), "{reason}");
 }
 

@@ -1,5 +1,5 @@
 //! Integration tests of the crate `generators`, one module for each subject.
-#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
+#![allow(unreachable_pub, clippy::print_stdout, clippy::unwrap_used, reason = "these are tests")]
 
 mod common;
 mod merge;

@@ -3,8 +3,6 @@
 //! Not run by default: `cargo test --release -p pgdyno-generators --test it thousand -- --ignored
 //! --nocapture` prints the figures of docs/generators.md.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // tests
-
 use std::time::{Duration, Instant};
 
 use crate::common::{Recorded, load, reports};

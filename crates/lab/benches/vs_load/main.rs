@@ -29,7 +29,7 @@ use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, find};
-use pgdyno_test_support::Interval;
+use pgdyno_test_support::{Interval, peak_memory_kb};
 
 /// The word by which the bench's own binary becomes `pgdyno load`.
 const AS_PGDYNO: &str = "--as-pgdyno-load";
@@ -400,10 +400,4 @@ fn children_cpu_seconds(path: &str) -> Result<f64, Anything> {
         fields.get(i).and_then(|f| f.parse::<f64>().ok()).ok_or("a process's stat is short")
     };
     Ok((ticks(13)? + ticks(14)?) / 100.0)
-}
-
-fn peak_memory_kb(pid: u32) -> Option<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
 }

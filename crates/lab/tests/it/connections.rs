@@ -24,7 +24,9 @@ use pgdyno_model::target::{
 };
 use pgdyno_store::Store;
 use pgdyno_test_support::Session;
-use pgdyno_test_support::load::{TPCB, TPCB_TABLES, spec, unwatched};
+use pgdyno_test_support::load::{
+    TPCB, TPCB_TABLES, assert_aborted, assert_counts, spec, unwatched,
+};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 
 #[test]
@@ -258,12 +260,7 @@ fn a_whole_load_runs_over_tls_and_every_transaction_is_counted() {
             spec.threads = NonZeroU32::new(threads).unwrap();
             spec.length = Length::Transactions(60);
             let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
-            assert_eq!(
-                (m.transactions, m.failed, m.counters.aborted_clients),
-                (300, 0, 0),
-                "{:?}",
-                m.counters.abort_reasons
-            );
+            assert_counts(&m, (300, 0, 0));
             let rows = session.count("SELECT count(*) FROM history");
             assert_eq!(rows - before, 300, "{protocol:?}, {threads} threads");
             before = rows;
@@ -324,7 +321,7 @@ fn a_server_that_goes_away_is_noticed_over_tls() {
     let script = "SELECT pg_terminate_backend(pg_backend_pid());";
     let m = run_load(&spec(target, script), &unwatched(&GO_ON)).unwrap();
     assert_eq!(m.counters.failures.get("08006"), Some(&1), "{m:?}");
-    assert!(m.counters.abort_reasons[0].contains("57P01"), "{:?}", m.counters.abort_reasons);
+    assert_aborted(&m, "57P01");
 }
 
 #[test]

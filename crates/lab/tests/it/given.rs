@@ -18,7 +18,7 @@ use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_postgres::{Cluster, ExternalServer, ServerWide, StopMode};
 use pgdyno_provision::BenchError;
 use pgdyno_store::Store;
-use pgdyno_test_support::{create_cluster as made, install};
+use pgdyno_test_support::{assert_contains, create_cluster as made, install};
 
 use crate::quickstart::{quickstart, quickstart_on};
 
@@ -133,10 +133,7 @@ fn a_given_server_is_measured_and_left_as_it_was() {
 fn what_cannot_be_changed_is_refused_by_name_before_anything_is_measured() {
     let theirs = Theirs::start();
     let error = theirs.run(&["factors.fsync=[\"on\", \"off\"]"]).unwrap_err();
-    assert!(
-        error.to_string().contains("fsync") && error.to_string().contains("whole server"),
-        "{error}"
-    );
+    assert_contains(error.to_string(), &["fsync", "whole server"]);
     assert!(error.help().unwrap().contains("alter_system"), "{:?}", error.help());
     let error = theirs.run(&["factors.synchronous_commit=[\"maybe\"]"]).unwrap_err().to_string();
     assert!(error.contains("maybe"), "{error}");
@@ -385,9 +382,7 @@ fn what_others_put_beside_or_upon_our_tables_stays_and_is_named() {
         run::run(&theirs.resolved(&["factors={}"]), &theirs.store(), &meanwhile, &GO_ON).unwrap();
     assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
     let told = meanwhile.2.into_inner().unwrap().join("\n");
-    for name in ["view public.upon", "pgdyno.precious", "pgdyno clean"] {
-        assert!(told.contains(name), "{told}");
-    }
+    assert_contains(&told, &["view public.upon", "pgdyno.precious", "pgdyno clean"]);
     assert_eq!(theirs.number("SELECT count(*) FROM pgdyno.precious"), 0);
     assert_eq!(theirs.number("SELECT count(*) FROM upon"), 1);
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'pgdyno'";

@@ -36,20 +36,29 @@ impl Work for Shop {
     }
 
     fn load(&self, workload: &str, partitions: u32, existing: Existing) -> Result<u64, BenchError> {
-        let connect =
-            ConnectOptions { dsn_or_dbname: Some(self.dsn()), ..ConnectOptions::default() };
-        let load_ = Load {
-            workload: workload.to_owned(),
-            scale: NonZeroU32::MIN,
-            seed: 1,
-            loading: Loading { partitions, ..Loading::default() },
-            strategy: None,
-            chunk: None,
-            existing,
-            connect,
-        };
-        load(&load_, &Silent, &GO_ON).map(|loaded| loaded.rows)
+        load_into(self.dsn(), workload, partitions, existing)
     }
+}
+
+/// Loads `workload` at scale 1 into the database of `dsn`. Returns how many rows it has.
+pub(crate) fn load_into(
+    dsn: String,
+    workload: &str,
+    partitions: u32,
+    existing: Existing,
+) -> Result<u64, BenchError> {
+    let connect = ConnectOptions { dsn_or_dbname: Some(dsn), ..ConnectOptions::default() };
+    let all = Load {
+        workload: workload.to_owned(),
+        scale: NonZeroU32::MIN,
+        seed: 1,
+        loading: Loading { partitions, ..Loading::default() },
+        strategy: None,
+        chunk: None,
+        existing,
+        connect,
+    };
+    load(&all, &Silent, &GO_ON).map(|loaded| loaded.rows)
 }
 
 #[test]

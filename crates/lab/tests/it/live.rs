@@ -8,13 +8,11 @@ use std::sync::Mutex;
 
 use pgdyno_exec::current_owner;
 use pgdyno_lab::live::{self, Feed, Follower, LiveError};
-use pgdyno_model::PlannedTrial;
 use pgdyno_model::facts::Owner;
 use pgdyno_model::live::{LiveRun, LoadSecond};
 use pgdyno_model::progress::{Activity, Event, Progress, Silent, Warning};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::units::Epoch;
-use pgdyno_test_support::needs;
+use pgdyno_test_support::{live_run, needs};
 use tempfile::TempDir;
 
 struct Place {
@@ -37,30 +35,13 @@ impl Place {
     }
 }
 
-fn run_of(id: &str, owner: Owner) -> LiveRun {
-    LiveRun {
-        schema: LiveRun::SCHEMA.into(),
-        run: id.into(),
-        recipe: "try".into(),
-        question: None,
-        started_at: Epoch(1),
-        owner,
-        treatments: vec!["all".into()],
-        trials: vec![PlannedTrial { ordinal: 0, block: 1, treatment: 0, repeat: 1 }],
-        done: Vec::new(),
-        warm_up_s: 1.0,
-        window_s: None,
-        is_open_ended: false,
-    }
-}
-
 /// Returns the first event of `run`.
 fn begun(run: LiveRun) -> Event {
     Event::Begun { run, trials: 1, store: "store".into() }
 }
 
 fn begin(feed: &Feed<'_>, id: &str) {
-    feed.event(&begun(run_of(id, current_owner().unwrap())));
+    feed.event(&begun(live_run(id, current_owner().unwrap())));
 }
 
 fn second(tps: f64) -> LoadSecond {
@@ -186,15 +167,15 @@ fn files_of_dead_processes_go_with_the_next_run_and_no_others() {
     begin(&alive, "alive");
     let owner = Owner { started_ticks: 1, ..current_owner().unwrap() };
     let elsewhere = Owner { host: Some("another".into()), boot_id: "b".into(), ..owner.clone() };
-    let elsewhere = begun(run_of("elsewhere", elsewhere));
+    let elsewhere = begun(live_run("elsewhere", elsewhere));
     let elsewhere = serde_json::to_string(&elsewhere).unwrap();
     fs::write(place.live("elsewhere.jsonl"), format!("{elsewhere}\n")).unwrap();
-    let mut earlier = serde_json::to_value(run_of("earlier", owner.clone())).unwrap();
+    let mut earlier = serde_json::to_value(live_run("earlier", owner.clone())).unwrap();
     earlier["event"] = "begun".into();
     fs::write(place.live("earlier.jsonl"), format!("{earlier}\n")).unwrap();
     let error = Follower::open(&place.store(), "earlier").unwrap_err();
     assert!(matches!(error.cause(), Some(LiveError::OtherVersion { .. })), "{error}");
-    let dead = serde_json::to_string(&begun(run_of("dead", owner))).unwrap();
+    let dead = serde_json::to_string(&begun(live_run("dead", owner))).unwrap();
     fs::write(place.live("dead.jsonl"), format!("{dead}\n")).unwrap();
     for name in ["dead.stop", "dead.log", "foreign.jsonl", "notes.txt"] {
         fs::write(place.live(name), "x").unwrap();
@@ -220,7 +201,7 @@ fn a_run_of_another_machine_is_alive_while_its_file_is_held() {
     // Its pid is one that is alive here.
     let owner =
         Owner { host: Some("another".into()), boot_id: "b".into(), ..current_owner().unwrap() };
-    feed.event(&begun(run_of("try-1", owner)));
+    feed.event(&begun(live_run("try-1", owner)));
     let follower = Follower::open(&place.store(), "try-1").unwrap();
     assert!(follower.is_alive() && live::find(&place.store(), "try-1").unwrap().is_alive);
     let refused = live::interrupt(&place.store(), "try-1").unwrap_err();

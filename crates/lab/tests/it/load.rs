@@ -9,8 +9,10 @@ use pgdyno_engine::script::Script;
 use pgdyno_engine::{LoadError, LoadObserver, Phase, WeightedScript, run_load};
 use pgdyno_model::experiment::{Length, OnError, Protocol, ReconnectLost};
 use pgdyno_model::{Advice, Measurement};
-use pgdyno_test_support::load::{TPCB, TPCB_TABLES, lasting, spec, unwatched};
-use pgdyno_test_support::{PASSWORD, Server, Session, wait_for};
+use pgdyno_test_support::load::{
+    TPCB, TPCB_TABLES, assert_aborted, assert_counts, lasting, spec, unwatched,
+};
+use pgdyno_test_support::{PASSWORD, Server, Session, assert_contains, wait_for};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -137,10 +139,7 @@ fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
     let mut nowhere = spec(server.unix(), "SELECT 1;");
     nowhere.servers.targets[0].database = "nowhere".into();
     let error = run_load(&nowhere, &unwatched(&RUNNING)).unwrap_err();
-    assert!(
-        error.to_string().contains("3D000") && error.to_string().contains("nowhere"),
-        "{error}"
-    );
+    assert_contains(error.to_string(), &["3D000", "nowhere"]);
 }
 
 #[test]
@@ -173,7 +172,7 @@ fn a_killed_server_ends_the_load_with_what_was_measured() {
     assert_eq!(m.counters.aborted_clients, 4);
     assert_eq!(m.counters.failures.get("08006"), Some(&4), "{:?}", m.counters.failures);
     assert_eq!(m.counters.abort_reasons.len(), 4);
-    assert!(m.counters.abort_reasons[0].contains("08006"), "{:?}", m.counters.abort_reasons);
+    assert_aborted(&m, "08006");
     assert!(m.measured_s < 600.0);
 }
 
@@ -193,7 +192,7 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
     // Not 600 s; how fast depends on the machine.
     assert!(begun.elapsed() < Duration::from_secs(60));
     adds_up(&m);
-    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (0, 0, 0));
+    assert_counts(&m, (0, 0, 0));
     assert!(m.measured_s >= 1.0 && m.measured_s < 60.0, "{}", m.measured_s);
     let mut session = Session::new(&server.unix());
     let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' \
@@ -295,7 +294,7 @@ fn another_error_ends_its_client_and_only_that() {
         spec.protocol = protocol;
         let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
-        assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (40, 1, 1));
+        assert_counts(&m, (40, 1, 1));
         assert_eq!(m.counters.failures.get("22012"), Some(&1));
         assert_eq!(
             m.counters.abort_reasons,
@@ -322,21 +321,13 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
         let m = run_load(&spec(server.unix(), script), &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
         assert_eq!(m.counters.failures.get(code), Some(&1), "{script}: {m:?}");
-        assert!(
-            m.counters.abort_reasons[0].contains(words),
-            "{script}: {:?}",
-            m.counters.abort_reasons
-        );
+        assert_aborted(&m, words);
     }
     // As in pgbench, a transaction that a script leaves open counts.
     let m = run_load(&spec(server.unix(), "BEGIN;"), &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
-    assert_eq!((m.transactions, m.counters.aborted_clients), (1, 1));
-    assert!(
-        m.counters.abort_reasons[0].contains("inside a transaction block (SQLSTATE 25001)"),
-        "{:?}",
-        m.counters.abort_reasons
-    );
+    assert_counts(&m, (1, 0, 1));
+    assert_aborted(&m, "inside a transaction block (SQLSTATE 25001)");
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Integration tests of the crate `lab`, one module for each subject.
-#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "tests and their helpers fail by panicking"
+)]
 
 mod builds;
 mod connections;

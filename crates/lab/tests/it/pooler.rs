@@ -4,29 +4,27 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::hostile::load_into;
 use pgdyno_connect::control::ControlError;
 use pgdyno_engine::run_load;
-use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
+use pgdyno_lab::load::Existing;
 use pgdyno_model::Advice;
-use pgdyno_model::experiment::{Length, Loading, Protocol};
-use pgdyno_model::progress::Silent;
+use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::target::{Secret, SslMode};
 use pgdyno_postgres::ExternalServer;
-use pgdyno_provision::BenchError;
-use pgdyno_test_support::load::{TPCB, TPCB_TABLES, spec, unwatched};
+use pgdyno_test_support::load::{TPCB, TPCB_TABLES, assert_counts, spec, unwatched};
 use pgdyno_test_support::pgbouncer::{
     Pooler, STARTUP_PARAMETERS, assert_unharmed, in_shop, keeps_prepared, program, program_or_skip,
     trapped_shop,
 };
 use pgdyno_test_support::shop::TRAPS;
-use pgdyno_test_support::{Server, Session, skip};
+use pgdyno_test_support::{Server, Session, skip, test_name};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 #[test]
 fn more_clients_than_server_connections_are_served_through_a_pooler() {
-    const NAME: &str = "more_clients_than_server_connections_are_served_through_a_pooler";
-    let Some(program) = program_or_skip(NAME) else { return };
+    let Some(program) = program_or_skip(test_name!()) else { return };
     let server = Server::start();
     let mut session = Session::new(&server.unix());
     session.ask(TPCB_TABLES);
@@ -46,13 +44,7 @@ fn more_clients_than_server_connections_are_served_through_a_pooler() {
             spec.threads = NonZeroU32::new(2).unwrap();
             spec.length = Length::Transactions(30);
             let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
-            let found = (m.transactions, m.failed, m.counters.aborted_clients);
-            assert_eq!(
-                found,
-                (180, 0, 0),
-                "{database} {protocol:?} {mode}: {:?}",
-                m.counters.abort_reasons
-            );
+            assert_counts(&m, (180, 0, 0));
             let rows = session.count("SELECT count(*) FROM history");
             assert_eq!(rows - before, 180, "{database} {protocol:?} {mode}");
             before = rows;
@@ -62,8 +54,7 @@ fn more_clients_than_server_connections_are_served_through_a_pooler() {
 
 #[test]
 fn a_load_that_is_stopped_leaves_no_statement_active() {
-    const NAME: &str = "a_load_that_is_stopped_leaves_no_statement_active";
-    let Some(program) = program_or_skip(NAME) else { return };
+    let Some(program) = program_or_skip(test_name!()) else { return };
     let server = Server::start();
     let mut session = Session::new(&server.unix());
     let pooler = Pooler::start(&program, &server);
@@ -96,9 +87,8 @@ fn a_load_that_is_stopped_leaves_no_statement_active() {
 
 #[test]
 fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
-    const NAME: &str = "prepared_statements_go_through_a_pooler_in_transaction_mode";
     let Some(program) = program().filter(keeps_prepared) else {
-        skip(NAME, "no pgbouncer of 1.21 or later here");
+        skip(test_name!(), "no pgbouncer of 1.21 or later here");
         return;
     };
     let server = Server::start();
@@ -110,42 +100,24 @@ fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
     spec.clients = NonZeroU32::new(6).unwrap();
     spec.length = Length::Transactions(30);
     let m = run_load(&spec, &unwatched(&GO_ON)).unwrap();
-    assert_eq!(
-        (m.transactions, m.failed, m.counters.aborted_clients),
-        (180, 0, 0),
-        "{:?}",
-        m.counters.abort_reasons
-    );
+    assert_counts(&m, (180, 0, 0));
     assert_eq!(session.count("SELECT count(*) FROM history"), 180);
-}
-
-fn load(dsn: &str) -> Result<Loaded, BenchError> {
-    let load = Load {
-        workload: "tpcb-like".into(),
-        scale: NonZeroU32::MIN,
-        seed: 1,
-        loading: Loading { partitions: 2, ..Loading::default() },
-        strategy: None,
-        chunk: None,
-        existing: Existing::ReplaceOurs,
-        connect: ConnectOptions {
-            dsn_or_dbname: Some(dsn.to_owned()),
-            ..ConnectOptions::default()
-        },
-    };
-    pgdyno_lab::load::load(&load, &Silent, &GO_ON)
 }
 
 #[test]
 fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
-    const NAME: &str = "a_databases_owner_gets_no_superuser_through_a_pooler_either";
-    let Some(program) = program_or_skip(NAME) else { return };
+    let Some(program) = program_or_skip(test_name!()) else { return };
     let server = trapped_shop(TRAPS);
     for lines in STARTUP_PARAMETERS {
         let pooler = Pooler::with(&program, &server, lines);
         let dsn = pooler.shop_dsn();
         // Not into a schema of the owner's; into one of its own.
-        assert!(load(&dsn).unwrap_err().to_string().contains("mallory"));
+        assert!(
+            load_into(dsn.clone(), "tpcb-like", 2, Existing::ReplaceOurs)
+                .unwrap_err()
+                .to_string()
+                .contains("mallory")
+        );
         in_shop(&server, "postgres", "CREATE SCHEMA IF NOT EXISTS ours");
         in_shop(
             &server,
@@ -156,7 +128,7 @@ fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
         drop(pooler);
         let pooler = Pooler::with(&program, &server, lines);
         let dsn = pooler.shop_dsn();
-        assert_eq!(load(&dsn).unwrap().rows, 100_011);
+        assert_eq!(load_into(dsn.clone(), "tpcb-like", 2, Existing::ReplaceOurs).unwrap(), 100_011);
         assert_unharmed(&server, &format!("{lines}load"));
         in_shop(&server, "postgres", "ALTER ROLE postgres RESET search_path");
 

@@ -9,6 +9,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 use perf_event::events::Hardware;
 use perf_event::{Builder, Counter};
+use pgdyno_test_support::peak_memory_kb;
 
 use super::Anything;
 
@@ -172,12 +173,6 @@ fn children_cpu_us() -> Result<f64, Anything> {
 pub(crate) fn next_childs_cycles() -> std::io::Result<Counter> {
     let mut counter = Builder::new(Hardware::CPU_CYCLES);
     counter.include_kernel().inherit(true).enabled(false).enable_on_exec(true).build()
-}
-
-fn peak_memory_kb(pid: u32) -> Option<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The 99th percentile of the third column of all logs in `folder`.

@@ -4,11 +4,11 @@
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_pgbench::{CalledAs, Invocation};
-use pgdyno_test_support::pgbouncer;
 use pgdyno_test_support::pgbouncer::{
-    Pooler, STARTUP_PARAMETERS, in_shop, program_or_skip, trapped_shop,
+    self, Pooler, STARTUP_PARAMETERS, in_shop, program_or_skip, trapped_shop,
 };
 use pgdyno_test_support::shop::{Shop, TRAPS};
+use pgdyno_test_support::test_name;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -46,8 +46,7 @@ fn a_databases_owner_gets_no_superuser_out_of_initialization_or_a_run() {
 
 #[test]
 fn a_databases_owner_gets_no_superuser_out_of_initialization_through_a_pooler() {
-    const NAME: &str = "a_databases_owner_gets_no_superuser_out_of_initialization_through_a_pooler";
-    let Some(program) = program_or_skip(NAME) else { return };
+    let Some(program) = program_or_skip(test_name!()) else { return };
     let server = trapped_shop(TRAPS);
     for lines in STARTUP_PARAMETERS {
         let pooler = Pooler::with(&program, &server, lines);

@@ -1,5 +1,5 @@
 //! Integration tests of the crate `pgbench`, one module for each subject.
-#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
+#![allow(clippy::cast_possible_wrap, clippy::print_stdout, clippy::unwrap_used)] // tests
 
 mod expressions;
 mod hostile;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::target::Address;
-use pgdyno_test_support::{Server, Session, install};
+use pgdyno_test_support::{Server, Session, assert_contains, install};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -42,8 +42,13 @@ fn every_major_version_is_filled_and_driven_with_statements_one_by_one_and_in_pi
         let mut rows = 0;
         for protocol in ["simple", "extended", "prepared"] {
             let out = pgbench(&format!("-n -b tpcb-like -c 4 -j 2 -t 25 -r -M {protocol}"));
-            assert!(out.contains(&format!("server {major}.")), "{out}");
-            assert!(out.contains("number of transactions actually processed: 100/100"), "{out}");
+            assert_contains(
+                &out,
+                &[
+                    &format!("server {major}."),
+                    "number of transactions actually processed: 100/100",
+                ],
+            );
             rows += 100;
             assert_eq!(session.count("SELECT count(*) FROM pgbench_history"), rows);
             for table in ["accounts WHERE abalance <> 0", "tellers", "branches"] {

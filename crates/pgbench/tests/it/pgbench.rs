@@ -1,6 +1,5 @@
 //! The script language against the pgbench of each major version: values, errors, and what
 //! `--random-seed` draws.
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::cast_possible_wrap)]
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +14,7 @@ use pgdyno_model::experiment::Length;
 use pgdyno_model::target::Address;
 use pgdyno_postgres::find;
 use pgdyno_test_support::load::{spec, unwatched};
-use pgdyno_test_support::{Server, Session, pgbench_folders};
+use pgdyno_test_support::{Server, Session, pgbench_folders, test_name};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -112,7 +111,7 @@ fn expressions_have_the_values_and_errors_of_pgbench() {
     }
     // The grammar must not drown in errors.
     assert!(values.len() > 100 && failing.len() > 50, "{} {}", values.len(), failing.len());
-    for (program, server) in pgbenches("expressions_have_the_values_and_errors_of_pgbench") {
+    for (program, server) in pgbenches(test_name!()) {
         let arguments = ["-t", "1", "--random-seed=42", "-D", "default_seed=5"];
         let theirs = run(&program, &server, &script, &arguments);
         for (n, (expression, value)) in values.iter().enumerate() {
@@ -133,7 +132,7 @@ fn expressions_have_the_values_and_errors_of_pgbench() {
 
 #[test]
 fn a_random_seed_gives_the_draws_of_pgbench() {
-    for (program, server) in pgbenches("a_random_seed_gives_the_draws_of_pgbench") {
+    for (program, server) in pgbenches(test_name!()) {
         let mut session = Session::new(&server.unix());
         session.ask(
             "CREATE TABLE drawn (who text, n bigserial, c int, a int, g int, s bigint, h bigint, p \
@@ -182,7 +181,7 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
 
 #[test]
 fn scripts_are_chosen_in_pgbenchs_order() {
-    for (program, server) in pgbenches("scripts_are_chosen_in_pgbenchs_order") {
+    for (program, server) in pgbenches(test_name!()) {
         let mut session = Session::new(&server.unix());
         session.ask("CREATE TABLE chosen (who text, n bigserial, s int)");
         let text =
@@ -286,9 +285,7 @@ fn compare(program: &PathBuf, server: &Server, session: &mut Session, body: &str
 
 #[test]
 fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
-    for (program, server) in
-        pgbenches("results_become_variables_and_commands_are_combined_as_in_pgbench")
-    {
+    for (program, server) in pgbenches(test_name!()) {
         let mut session = Session::new(&server.unix());
         session.ask("CREATE TABLE seen (who text, n bigserial, v text)");
         for (body, protocol) in COMBINED {

@@ -10,7 +10,7 @@ use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Address;
 use pgdyno_model::{Advice, FailureKind};
 use pgdyno_postgres::{Applied, Cluster, ClusterError, SettingsError, StopMode};
-use pgdyno_test_support::{Place, RUN, skip};
+use pgdyno_test_support::{Place, RUN, skip, test_name};
 
 fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect()
@@ -18,6 +18,12 @@ fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 fn show(cluster: &Cluster, name: &str) -> String {
     cluster.control("postgres").unwrap().query_one(&format!("SHOW {name}"), &[]).unwrap().get(0)
+}
+
+fn assert_shows(cluster: &Cluster, expected: &[(&str, &str)]) {
+    for (name, value) in expected {
+        assert_eq!(show(cluster, name), *value, "{name}");
+    }
 }
 
 #[test]
@@ -32,10 +38,7 @@ fn a_cluster_is_made_changed_and_removed_without_trace() {
     assert!(cluster.is_running());
     let first_pid = cluster.pid();
     assert_eq!(std::fs::metadata(cluster.data()).unwrap().uid(), cluster.spec().account.uid);
-    assert_eq!(
-        (show(&cluster, "synchronous_commit"), show(&cluster, "work_mem")),
-        ("off".into(), "1MB".into())
-    );
+    assert_shows(&cluster, &[("synchronous_commit", "off"), ("work_mem", "1MB")]);
 
     // The same again changes nothing; a reload suffices for most; what is not named goes back to
     // the base.
@@ -47,11 +50,9 @@ fn a_cluster_is_made_changed_and_removed_without_trace() {
     ]);
     assert_eq!(cluster.apply(&reloadable, &RUN).unwrap(), Applied::Reloaded);
     assert_eq!(cluster.pid(), first_pid);
-    assert_eq!(
-        (show(&cluster, "synchronous_commit"), show(&cluster, "work_mem")),
-        ("on".into(), "2MB".into())
-    );
-    assert_eq!(show(&cluster, "checkpoint_timeout"), "10min");
+    let expected =
+        [("synchronous_commit", "on"), ("work_mem", "2MB"), ("checkpoint_timeout", "10min")];
+    assert_shows(&cluster, &expected);
 
     // Some settings take a restart, and only they are blamed for it.
     let postmaster =
@@ -59,14 +60,11 @@ fn a_cluster_is_made_changed_and_removed_without_trace() {
     let restarted = Applied::Restarted { because: vec!["shared_buffers".into()] };
     assert_eq!(cluster.apply(&postmaster, &RUN).unwrap(), restarted);
     assert_ne!(cluster.pid(), first_pid);
-    assert_eq!(show(&cluster, "shared_buffers"), "24MB");
+    assert_shows(&cluster, &[("shared_buffers", "24MB")]);
     let base =
         Applied::Restarted { because: vec!["max_connections".into(), "shared_buffers".into()] };
     assert_eq!(cluster.apply(&BTreeMap::new(), &RUN).unwrap(), base);
-    assert_eq!(
-        (show(&cluster, "shared_buffers"), show(&cluster, "work_mem")),
-        ("16MB".into(), "1MB".into())
-    );
+    assert_shows(&cluster, &[("shared_buffers", "16MB"), ("work_mem", "1MB")]);
 
     let facts = cluster.facts().unwrap();
     assert!(facts.version.starts_with("PostgreSQL 1"), "{}", facts.version);
@@ -79,7 +77,7 @@ fn a_cluster_is_made_changed_and_removed_without_trace() {
     cluster.stop(StopMode::Fast);
     assert!(!cluster.is_running());
     cluster.start(&RUN).unwrap();
-    assert_eq!(show(&cluster, "work_mem"), "1MB");
+    assert_shows(&cluster, &[("work_mem", "1MB")]);
     cluster.remove().unwrap();
     assert!(place.is_clean());
 }
@@ -141,7 +139,6 @@ libc.shmat.restype = ctypes.c_ssize_t
 assert libc.shmat(int(sys.argv[1]), None, 0) != -1
 print('held', flush=True)
 time.sleep(1)";
-    let test = "memory_that_an_ended_server_still_holds_is_waited_for";
     let place = Place::new();
     let mut cluster = place.cluster();
     cluster.start(&RUN).unwrap();
@@ -151,7 +148,7 @@ time.sleep(1)";
     assert!(cluster.wait_dead());
     let mut python = Command::new("python3");
     let python = python.args(["-c", HOLD, segment]).stdout(Stdio::piped()).spawn();
-    let Ok(mut holder) = python else { return skip(test, "there is no python3") };
+    let Ok(mut holder) = python else { return skip(test_name!(), "there is no python3") };
     let mut said = String::new();
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
     assert_eq!(said, "held\n");
@@ -236,10 +233,7 @@ fn settings_are_judged_by_the_server_before_any_load() {
     // Nothing of it had an effect, also not at the next start.
     cluster.stop(StopMode::Fast);
     cluster.start(&RUN).unwrap();
-    assert_eq!(
-        (show(&cluster, "shared_buffers"), show(&cluster, "fsync")),
-        ("128MB".into(), "on".into())
-    );
+    assert_shows(&cluster, &[("shared_buffers", "128MB"), ("fsync", "on")]);
 }
 
 #[test]
@@ -285,9 +279,9 @@ fn initdb_options_of_the_users_are_passed_on_and_their_errors_told() {
         vec!["--wal-segsize=4".into(), "--data-checksums".into(), "--locale=C.UTF-8".into()];
     let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
     cluster.start(&RUN).unwrap();
-    assert_eq!(show(&cluster, "wal_segment_size"), "4MB");
-    assert_eq!(show(&cluster, "data_checksums"), "on");
-    assert_eq!(show(&cluster, "lc_messages"), "C.UTF-8");
+    assert_shows(&cluster, &[("wal_segment_size", "4MB")]);
+    assert_shows(&cluster, &[("data_checksums", "on")]);
+    assert_shows(&cluster, &[("lc_messages", "C.UTF-8")]);
 }
 
 #[test]
@@ -301,7 +295,7 @@ fn a_server_without_fsync_is_refused_unless_that_was_asked_for() {
     assert!(matches!(refused, Err(ClusterError::Settings(SettingsError::FsyncOff))), "{refused:?}");
     assert!(!cluster.is_running());
     cluster.apply(&settings(&[("fsync", "off")]), &RUN).unwrap();
-    assert_eq!(show(&cluster, "fsync"), "off");
+    assert_shows(&cluster, &[("fsync", "off")]);
     cluster.remove().unwrap();
     assert!(place.is_clean());
 }

@@ -1,14 +1,13 @@
 //! Analyses of a run agree with its trials.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_analysis::analyse;
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::{Latencies, RunRecord};
+use pgdyno_model::{Latencies, LevelValue, Levels, Plan, PlannedTrial, Treatment};
 use pgdyno_report::{NoteKind, RunReport};
-use pgdyno_test_support::records;
+use pgdyno_store::Store;
 use pgdyno_test_support::records::{
-    RUN, alike, failed_trial, fill, fill_with, first_treatments, plan, run_called, run_record,
-    session_record, store, trial,
+    self, RUN, add_run, alike, analysed_run, failed_trial, fill_with, filled, first_treatments,
+    plan, run_called, run_record, session_record, store, trial,
 };
 use serde_json::Value;
 
@@ -16,15 +15,13 @@ fn close(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-9 * b.abs(), "{a} is not {b}");
 }
 
-fn report_of(record: &RunRecord, failing: Option<u32>) -> RunReport {
-    let (_folder, mut store) = store();
-    fill(&mut store, record, failing);
-    RunReport::read(&store, RUN).unwrap()
+fn report_of(plan: Plan) -> RunReport {
+    RunReport::read(&filled(plan, None).1, RUN).unwrap()
 }
 
 #[test]
 fn the_json_keeps_its_keys() {
-    let json = serde_json::to_value(report_of(&run_record(plan(3)), None)).unwrap();
+    let json = serde_json::to_value(report_of(plan(3))).unwrap();
     assert_eq!(json["run"]["id"], RUN);
     assert_eq!(json["run"]["recipe"], "quickstart");
     assert_eq!(json["run"]["state"], "completed");
@@ -77,16 +74,11 @@ fn the_json_keeps_its_keys() {
 
 #[test]
 fn a_treatment_is_the_sum_of_its_trials() {
-    let record = run_record(plan(3));
-    let RunReport { view, answer, .. } = report_of(&record, None);
+    let plan = plan(3);
+    let RunReport { view, answer, .. } = report_of(plan.clone());
     for t in &view.treatments {
-        let trials: Vec<_> = record
-            .plan
-            .trials
-            .iter()
-            .filter(|p| p.treatment == t.index)
-            .map(|p| trial(&record.plan, *p).measurement.unwrap())
-            .collect();
+        let planned = plan.trials.iter().filter(|p| p.treatment == t.index);
+        let trials: Vec<_> = planned.map(|p| trial(&plan, *p).measurement.unwrap()).collect();
         let mean = trials.iter().map(|m| m.tps().unwrap()).sum::<f64>() / 3.0;
         close(t.tps.as_ref().unwrap().mean, mean);
         assert_eq!(t.transactions, trials.iter().map(|m| m.transactions).sum::<u64>());
@@ -120,12 +112,10 @@ fn nothing_measured_is_said_in_words() {
     store.begin_run(&record).unwrap();
     let empty = RunReport::read(&store, RUN).unwrap();
     assert!(empty.answer[0].contains("No trial is completed"));
-    let session = store.begin_session(RUN, &session_record()).unwrap();
-    for planned in &record.plan.trials {
-        store.add_trial(RUN, session, &failed_trial(*planned)).unwrap();
-    }
-    store.end_session(session, SessionEnd::Failed).unwrap();
-    let json = serde_json::to_value(RunReport::read(&store, RUN).unwrap()).unwrap();
+    let failed = record.plan.trials.iter().map(|planned| failed_trial(*planned));
+    let view =
+        add_run(&mut records::store().1, &record, &session_record(), SessionEnd::Failed, failed);
+    let json = serde_json::to_value(RunReport::new(view)).unwrap();
     for t in json["treatments"].as_array().unwrap() {
         assert_eq!(
             (&t["tps"], &t["latency_us"], &t["ratio_to_best"]),
@@ -139,9 +129,7 @@ fn nothing_measured_is_said_in_words() {
 
 #[test]
 fn trials_without_a_transaction_have_no_ratio() {
-    let (_folder, mut store) = store();
-    let record = run_record(plan(2));
-    let view = fill_with(&mut store, &record, |t| {
+    let view = analysed_run(plan(2), |t| {
         let m = t.measurement.as_mut().unwrap();
         m.transactions = 0;
         m.latency = Latencies::new();
@@ -163,8 +151,7 @@ fn trials_without_a_transaction_have_no_ratio() {
 fn what_cannot_be_compared_is_not_said_to_be_alike() {
     let mut said = Vec::new();
     for counts in [[[1, 0, 2], [244, 243, 245]], [[40, 40, 40], [95, 95, 95]]] {
-        let (_folder, mut store) = store();
-        let view = fill_with(&mut store, &run_record(first_treatments(2, 3)), |t| {
+        let view = analysed_run(first_treatments(2, 3), |t| {
             let m = t.measurement.as_mut().unwrap();
             m.transactions = counts[t.treatment][t.repeat as usize - 1];
             m.measured_s = 5.0;
@@ -178,9 +165,7 @@ fn what_cannot_be_compared_is_not_said_to_be_alike() {
 
 #[test]
 fn equal_treatments_cannot_be_told_apart() {
-    let (_folder, mut store) = store();
-    let record = run_record(plan(3));
-    let view = fill_with(&mut store, &record, |t| {
+    let view = analysed_run(plan(3), |t| {
         let m = t.measurement.as_mut().unwrap();
         // The same three values for all treatments, in another order for each.
         m.transactions = [1000, 1020, 1050][(t.treatment + t.repeat as usize) % 3];
@@ -196,12 +181,7 @@ fn equal_treatments_cannot_be_told_apart() {
 
 /// A run of `plan` whose trials have the tps that `tps` gives for (treatment, block), and its
 /// store.
-fn run_of(
-    plan: pgdyno_model::Plan,
-    id: &str,
-    store: &mut pgdyno_store::Store,
-    tps: impl Fn(usize, u32) -> u64,
-) -> RunReport {
+fn run_of(plan: Plan, id: &str, store: &mut Store, tps: impl Fn(usize, u32) -> u64) -> RunReport {
     let record = run_called(id, plan);
     RunReport::new(fill_with(store, &record, |t| {
         t.measurement.as_mut().unwrap().transactions = 5 * tps(t.treatment, t.block);
@@ -218,13 +198,11 @@ fn equivalence_needs_a_margin_and_is_said() {
     let spread = |t: usize, block: u32| 1000 + 3 * ((t as u64 + u64::from(block)) % 3);
     let without = run_of(plan(5), "without", &mut store, spread);
     assert!(without.view.comparisons.iter().all(|c| c.ratio.equivalent.is_none()));
-    let with =
-        run_of(pgdyno_model::Plan { margin: Some(0.03), ..plan(5) }, "with", &mut store, spread);
+    let with = run_of(Plan { margin: Some(0.03), ..plan(5) }, "with", &mut store, spread);
     for c in &with.view.comparisons {
         assert_eq!((c.ratio.significant, c.ratio.equivalent), (Some(false), Some(true)), "{c:?}");
     }
-    let tight =
-        run_of(pgdyno_model::Plan { margin: Some(0.0001), ..plan(5) }, "tight", &mut store, spread);
+    let tight = run_of(Plan { margin: Some(0.0001), ..plan(5) }, "tight", &mut store, spread);
     assert!(tight.view.comparisons.iter().all(|c| c.ratio.equivalent == Some(false)));
     let words = [&without, &with, &tight].map(|report| {
         let json = serde_json::to_value(report).unwrap();
@@ -293,9 +271,7 @@ fn repeats_that_all_rise_are_called_so() {
 
 #[test]
 fn what_the_generator_may_have_limited_is_said_wherever_it_is_compared() {
-    let (_folder, mut store) = store();
-    let record = run_record(plan(3));
-    let view = fill_with(&mut store, &record, |t| {
+    let view = analysed_run(plan(3), |t| {
         if t.treatment == 3 && t.block == 2 {
             t.measurement.as_mut().unwrap().busiest_thread = 0.97;
         }
@@ -319,43 +295,35 @@ fn what_the_generator_may_have_limited_is_said_wherever_it_is_compared() {
 
 #[test]
 fn a_client_sweep_has_its_law_knee_and_peak() {
-    let (_folder, mut store) = store();
     let mut sweep = plan(3);
     let first = sweep.treatments[0].clone();
     let clients = [1, 2, 4, 8, 16, 32];
     sweep.factors = vec!["clients".into()];
     sweep.treatments = clients
         .map(|n: u32| {
-            let levels = pgdyno_model::Levels(vec![(
-                "clients".into(),
-                pgdyno_model::LevelValue::Int(n.into()),
-            )]);
-            pgdyno_model::Treatment { levels, clients: n, ..first.clone() }
+            let levels = Levels(vec![("clients".into(), LevelValue::Int(n.into()))]);
+            Treatment { levels, clients: n, ..first.clone() }
         })
         .into();
     sweep.trials = (0..18)
-        .map(|i| pgdyno_model::PlannedTrial {
-            ordinal: i,
-            block: i / 6 + 1,
-            treatment: i as usize % 6,
-            repeat: i / 6 + 1,
+        .map(|i| {
+            let block = i / 6 + 1;
+            PlannedTrial { ordinal: i, block, treatment: i as usize % 6, repeat: block }
         })
         .collect();
     // Trials that the shared plan's four bases cannot make are made from the first one's.
     let record = run_record(sweep);
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &session_record()).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = trial(&record.plan, pgdyno_model::PlannedTrial { treatment: 0, ..*planned });
+    let trials = record.plan.trials.iter().map(|planned| {
+        let mut t = trial(&record.plan, PlannedTrial { treatment: 0, ..*planned });
         t.treatment = planned.treatment;
         let n = f64::from(clients[planned.treatment]);
         let tps = 1000.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.002 * n * (n - 1.0));
         let transactions = (5.0 * tps * (1.0 + 0.01 * f64::from((planned.ordinal * 7) % 5))) as u64;
         t.measurement.as_mut().unwrap().transactions = transactions;
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, SessionEnd::Completed).unwrap();
-    let report = RunReport::read(&store, RUN).unwrap();
+        t
+    });
+    let view = add_run(&mut store().1, &record, &session_record(), SessionEnd::Completed, trials);
+    let report = RunReport::new(view);
     let view = &report.view;
     let law = view.scaling[0].law.as_ref().unwrap();
     let peak = law.peak_clients.unwrap();
@@ -384,20 +352,15 @@ fn a_client_sweep_has_its_law_knee_and_peak() {
 #[test]
 fn commits_that_share_a_flush_are_counted_against_the_fsync_rate() {
     let (_folder, mut store) = store();
-    let record = run_record(plan(2));
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &session_record()).unwrap();
-    store.add_fsync_rate(RUN, session, &records::fsync_rate()).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = trial(&record.plan, *planned);
+    fill_with(&mut store, &run_record(plan(2)), |t| {
         let wal = t.telemetry.iter_mut().find(|table| table.probe == "pg_stat_wal").unwrap();
         wal.columns[0].name = "wal_sync".into();
         for sample in &mut wal.samples {
             sample.values[0] = Some(800.0 * sample.t_s);
         }
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, SessionEnd::Completed).unwrap();
+    });
+    let session = store.sessions(RUN).unwrap()[0].0;
+    store.add_fsync_rate(RUN, session, &records::fsync_rate()).unwrap();
     let report = RunReport::read(&store, RUN).unwrap();
     let view = &report.view;
     let eight = &view.treatments[1];

@@ -1,5 +1,4 @@
 //! Two runs beside each other: what must be equal, what is said, what is let through.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_analysis::comparison::imported::side_by_side;
 use pgdyno_analysis::comparison::runs::{
@@ -12,9 +11,10 @@ use pgdyno_model::units::{Bytes, Span};
 use pgdyno_model::{Latencies, LevelValue, Plan, TrialRecord};
 use pgdyno_report::{self as report, CompareReport};
 use pgdyno_store::Store;
+use pgdyno_test_support::assert_contains;
 use pgdyno_test_support::records::{
-    by, failed_trial, fill_on, fill_with, first_treatments, gates, generators, refused, run_called,
-    session_record, speed_up, store,
+    add_run, by, failed_trial, fill_on, fill_with, first_treatments, gates, generators, refused,
+    run_called, session_record, speed_up, store,
 };
 
 /// A run of two treatments, each trial after `change`.
@@ -61,10 +61,7 @@ fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
     fill_on(&mut store, &run_called("ext4", first_treatments(2, 3)), &on("ext4"), |_| {});
     fill_on(&mut store, &run_called("xfs", with_storage("xfs")), &on("xfs"), |t| speed_up(t, 1.3));
     let apart = refused(compare(&store, "ext4", "xfs", &CompareOptions::default()));
-    assert!(
-        apart.contains("no treatment of one matches") && apart.contains("storage=xfs"),
-        "{apart}"
-    );
+    assert_contains(&apart, &["no treatment of one matches", "storage=xfs"]);
     let view = compare(&store, "ext4", "xfs", &by(&["storage"])).unwrap();
     assert_eq!(view.pairs.len(), 2);
     assert_eq!(view.pairs[0].label, "synchronous_commit=on clients=1 storage=–→xfs");
@@ -196,12 +193,8 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
     });
     add(&mut store, "no-time", 3, |t| t.measurement.as_mut().unwrap().measured_s = 0.0);
     let failed = run_called("failed", first_treatments(2, 3));
-    store.begin_run(&failed).unwrap();
-    let session = store.begin_session("failed", &session_record()).unwrap();
-    for planned in &failed.plan.trials {
-        store.add_trial("failed", session, &failed_trial(*planned)).unwrap();
-    }
-    store.end_session(session, SessionEnd::Failed).unwrap();
+    let trials = failed.plan.trials.iter().map(|planned| failed_trial(*planned));
+    add_run(&mut store, &failed, &session_record(), SessionEnd::Failed, trials);
 
     let asked = gates("tps < -1%, tps > +1%", Form::FailIf);
     for (a, b, words, state) in [
@@ -301,10 +294,7 @@ fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
             .any(|row| (row.ratio_to_best - 1.0).abs() < 1e-9 && row.tps_ci95.is_some())
     );
     let text = report::side_by_side(&both, false);
-    assert!(
-        text.contains("not measured by pgdyno") && text.contains("no ratio between the two sides"),
-        "{text}"
-    );
+    assert_contains(&text, &["not measured by pgdyno", "no ratio between the two sides"]);
     assert!(report::side_by_side(&both, true).contains("| ext2"), "Markdown");
 
     let none = Audit::from_bytes("a.txt", b"fsync = off\n").unwrap();

@@ -1,6 +1,5 @@
 //! Exports hold what the store holds, in every format, and nothing that names the machine where
 //! that was asked for.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,15 +12,13 @@ use pgdyno_model::{Advice, Failure, FailureKind, LevelValue, TrialRecord};
 use pgdyno_report::export::{Export, ExportError};
 use pgdyno_store::Store;
 use pgdyno_test_support::records::{
-    RUN, fill, fill_on, fill_with, generators, plan, run_record, session_record, store,
+    self, RUN, fill, fill_on, fill_with, generators, plan, run_record, session_record, store,
 };
 use serde_json::Value;
 
 /// A run of eight trials, one of them failed.
 fn filled() -> (tempfile::TempDir, Store) {
-    let (folder, mut store) = store();
-    fill(&mut store, &run_record(plan(2)), Some(3));
-    (folder, store)
+    records::filled(plan(2), Some(3))
 }
 
 fn export(store: &Store) -> Export<'_> {

@@ -1,5 +1,4 @@
 //! The noise of a host: where it lives, what it tells of two runs, and what a plan will find.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_analysis::Withheld;
 use pgdyno_analysis::comparison::runs::CompareOptions;
@@ -10,8 +9,8 @@ use pgdyno_model::{NoisePrior, Plan, PlannedTrial};
 use pgdyno_report::{self as report, CompareReport, NoteKind, RunReport};
 use pgdyno_stats::{NoHostNoise, PriorUse};
 use pgdyno_store::Store;
-use pgdyno_test_support::records::{Random, session_record, store};
-use pgdyno_test_support::synthetic;
+use pgdyno_test_support::records::{Random, add_run, run_record, session_record, store};
+use pgdyno_test_support::{assert_contains, synthetic};
 
 /// Runs a day apart have such numbers, since runs begin 1,000 s after each other.
 const A_DAY: u64 = 87;
@@ -175,26 +174,26 @@ fn a_machine_that_was_changed_is_another_host() {
     changed.kernel = "Linux 9.0".into();
     let plan = world.plan(2);
     for (n, id) in (100..).zip(["before", "after"]) {
-        let mut record = pgdyno_test_support::records::run_record(plan.clone());
+        let mut record = run_record(plan.clone());
         (record.id, record.started_at.0) = (id.into(), record.started_at.0 * 2 + n);
-        world.store.begin_run(&record).unwrap();
         let mut session = synthetic::session(&["here".to_owned()]);
         session.host = changed.clone();
-        let session = world.store.begin_session(id, &session).unwrap();
-        for planned in &plan.trials {
-            let tps = 1000.0 * (0.01 * world.random.normal()).exp();
-            let trial = synthetic::trial(&plan, planned, tps, 20);
-            world.store.add_trial(id, session, &trial).unwrap();
-        }
-        world.store.end_session(session, SessionEnd::Completed).unwrap();
+        let World { store, random, .. } = &mut world;
+        let trials = plan.trials.iter().map(|planned| {
+            let tps = 1000.0 * (0.01 * random.normal()).exp();
+            synthetic::trial(&plan, planned, tps, 20)
+        });
+        add_run(store, &record, &session, SessionEnd::Completed, trials);
     }
     let view = noise(&world.store).unwrap();
     let hosts: Vec<(usize, &[&str])> =
         view.hosts.iter().map(|h| (h.runs, h.differs.as_slice())).collect();
     assert_eq!(hosts, [(2, &[][..]), (24, &["kernel"])]);
     let said = report::noise(&view, 100);
-    assert!(said.contains("since kernel changed"), "{said}");
-    assert!(said.contains("Of 27 completed runs 26 count: the newest of each host."), "{said}");
+    assert_contains(
+        &said,
+        &["since kernel changed", "Of 27 completed runs 26 count: the newest of each host."],
+    );
     let found = world.compare(&CompareOptions::default());
     assert!(found.view.pairs[0].ratio.withheld.is_some(), "{:?}", found.notes);
     let told = forecast(Some(&world.store), &plan, &changed, true).unwrap().unwrap();
@@ -222,10 +221,7 @@ fn a_forecast_rests_on_the_experiments_own_runs_or_on_those_of_the_host() {
     let told = forecast(Some(&world.store), &plan, &host, true).unwrap().unwrap();
     assert_eq!((told.is_own, told.runs), (true, 2));
     let text = report::forecast(&Ok(told), 100);
-    assert!(
-        text.contains("with 5 repeats") && text.contains("2 runs of this experiment"),
-        "{text}"
-    );
+    assert_contains(&text, &["with 5 repeats", "2 runs of this experiment"]);
     let once = synthetic::plan(&["base", "head"], 1, &mut world.random);
     let nothing = forecast(Some(&world.store), &once, &host, true).unwrap();
     assert_eq!(nothing, Err(NoForecast::NothingToCompare));

@@ -1,12 +1,11 @@
 //! Notes on what was under test, and on what a rate comes to.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_model::facts::StorageFacts;
-use pgdyno_model::record::{ServerCount, SessionEnd};
+use pgdyno_model::record::ServerCount;
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::{Answer, AnswerKind};
 use pgdyno_report::{NoteKind, RunReport};
-use pgdyno_test_support::records::{RUN, plan, run_record, session_record, store, trial};
+use pgdyno_test_support::records::{RUN, analysed_run, plan, run_record, session_record, store};
 
 /// A table of counters that grow by `grown` from the window's begin to its end.
 fn counters(probe: &str, grown: &[(&str, f64)]) -> Table {
@@ -29,20 +28,13 @@ fn a_device_that_idles_beside_busy_processors_is_said_where_a_disk_is_the_questi
     let cautioned = |kind: AnswerKind, busy_ms: f64| {
         let mut plan = plan(2);
         plan.answer = Some(Answer { kind, level: None, against: None, words: None });
-        let record = run_record(plan);
-        let (_folder, mut store) = store();
-        store.begin_run(&record).unwrap();
-        let session = store.begin_session(RUN, &session_record()).unwrap();
-        for planned in &record.plan.trials {
-            let mut t = trial(&record.plan, *planned);
+        let view = analysed_run(plan, |t| {
             t.telemetry.retain(|table| !matches!(table.probe.as_str(), "cpu" | "diskstats"));
             t.telemetry.push(counters("cpu", &[("user", 6.0), ("system", 2.0), ("idle", 2.0)]));
             t.telemetry.push(counters("diskstats", &[("vda.io_ticks", busy_ms)]));
-            store.add_trial(RUN, session, &t).unwrap();
-        }
-        store.end_session(session, SessionEnd::Completed).unwrap();
-        let report = RunReport::read(&store, RUN).unwrap();
-        let note = report.notes.into_iter().find(|note| note.kind == NoteKind::IdleDevice);
+        });
+        let note =
+            RunReport::new(view).notes.into_iter().find(|note| note.kind == NoteKind::IdleDevice);
         note.map(|note| note.text)
     };
     let found = cautioned(AnswerKind::Acceptance, 2_500.0).unwrap();
@@ -86,12 +78,7 @@ fn a_storage_that_keeps_nothing_in_a_power_cut_is_named() {
 #[test]
 fn a_rate_comes_to_rows_a_day_where_it_lasted_a_minute() {
     let rows = |measured_s: f64| {
-        let record = run_record(plan(2));
-        let (_folder, mut store) = store();
-        store.begin_run(&record).unwrap();
-        let session = store.begin_session(RUN, &session_record()).unwrap();
-        for planned in &record.plan.trials {
-            let mut t = trial(&record.plan, *planned);
+        let view = analysed_run(plan(2), |t| {
             let m = t.measurement.as_mut().unwrap();
             m.measured_s = measured_s;
             m.transactions = 60_000;
@@ -99,15 +86,9 @@ fn a_rate_comes_to_rows_a_day_where_it_lasted_a_minute() {
             // Two rows each, and five transactions that ended after the window.
             let rows = Some(2 * 61_005);
             t.server_count = Some(ServerCount { xact_commit: 61_005, rows, rows_expected: rows });
-            store.add_trial(RUN, session, &t).unwrap();
-        }
-        store.end_session(session, SessionEnd::Completed).unwrap();
-        RunReport::read(&store, RUN)
-            .unwrap()
-            .notes
-            .into_iter()
-            .filter(|n| n.kind == NoteKind::RowsADay)
-            .collect::<Vec<_>>()
+        });
+        let notes = RunReport::new(view).notes.into_iter();
+        notes.filter(|n| n.kind == NoteKind::RowsADay).collect::<Vec<_>>()
     };
     assert_eq!(rows(59.0), []);
     let said = rows(60.0);

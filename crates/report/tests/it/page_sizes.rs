@@ -1,13 +1,12 @@
 //! Pages of large runs stay small, and lose no extreme.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use crate::page_support::detail;
 use pgdyno_analysis::{RunView, TrialView};
 use pgdyno_model::measurement::{CommandSums, Second};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
-use pgdyno_model::{Latencies, RunRecord, SecondLatencies, TrialRecord};
+use pgdyno_model::{Latencies, SecondLatencies};
 use pgdyno_report::{Page, RunReport};
-use pgdyno_test_support::records::{Random, fill_with, plan, run_record, store};
+use pgdyno_test_support::records::{Random, analysed_run, first_treatments, plan};
 
 const MB: usize = 1_000_000;
 
@@ -72,12 +71,8 @@ fn page(view: &RunView, name: &str) -> String {
 
 #[test]
 fn two_hours_with_sixty_columns_fit_and_keep_their_extremes() {
-    let (_folder, mut store) = store();
-    let mut record: RunRecord = run_record(plan(1));
-    record.plan.treatments.truncate(1);
-    record.plan.trials.truncate(1);
     let seconds = series(7200, &mut Random(11));
-    let mut view = fill_with(&mut store, &record, |trial: &mut TrialRecord| {
+    let mut view = analysed_run(first_treatments(1, 1), |trial| {
         let mut random = Random(12);
         let m = trial.measurement.as_mut().unwrap();
         m.measured_s = 7200.0;
@@ -124,9 +119,8 @@ fn two_hours_with_sixty_columns_fit_and_keep_their_extremes() {
 #[test]
 #[ignore = "long: a page of a thousand trials"]
 fn a_run_of_a_thousand_trials_fits() {
-    let (_folder, mut store) = store();
     let seconds = series(60, &mut Random(5));
-    let mut view = fill_with(&mut store, &run_record(plan(1)), |trial: &mut TrialRecord| {
+    let mut view = analysed_run(plan(1), |trial| {
         trial.measurement.as_mut().unwrap().series.clone_from(&seconds);
         trial.telemetry.push(network(60, 6, &mut Random(u64::from(trial.ordinal) + 7)));
     });
@@ -148,8 +142,6 @@ fn a_run_of_a_thousand_trials_fits() {
 
 #[test]
 fn the_page_of_a_first_run_is_below_a_megabyte() {
-    let (_folder, mut store) = store();
-    let view = fill_with(&mut store, &run_record(plan(3)), |_| {});
-    let html = page(&view, "first-run");
+    let html = page(&analysed_run(plan(3), |_| {}), "first-run");
     assert!(html.len() <= MB, "{} bytes", html.len());
 }

@@ -1,5 +1,4 @@
 //! Reports show what the analysis says, and nothing that a run's texts could smuggle in.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use crate::page_support::document;
 use pgdyno_analysis::Badge;
@@ -7,16 +6,15 @@ use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{Fault, Verdict};
 use pgdyno_report::{self as report, NoteKind, RunReport};
+use pgdyno_test_support::assert_contains;
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{
-    RUN, crash_record, fill, fill_with, fsync_probe, generators, plan, run_record, session_record,
-    store, trial,
+    RUN, analysed_run, crash_record, filled, fsync_probe, generators, plan, run_record,
+    session_record, store, trial,
 };
 
 fn synthetic() -> RunReport {
-    let (_folder, mut store) = store();
-    fill(&mut store, &run_record(plan(3)), Some(5));
-    RunReport::read(&store, RUN).unwrap()
+    RunReport::read(&filled(plan(3), Some(5)).1, RUN).unwrap()
 }
 
 #[test]
@@ -80,8 +78,7 @@ fn the_terminal_report() {
 
 #[test]
 fn several_generators_have_a_table_of_their_own() {
-    let (_folder, mut store) = store();
-    let view = fill_with(&mut store, &run_record(plan(2)), |trial| {
+    let view = analysed_run(plan(2), |trial| {
         trial.measurement.as_mut().unwrap().generators = generators(&["near", "far"]);
     });
     assert_eq!(view.treatments[0].generators.len(), 2);
@@ -154,22 +151,18 @@ fn a_pass_says_what_was_under_test_and_what_would_have_been_seen() {
     let figures = "checkpoints completed: 6 in 2 rounds; flushes under test: 1,204; commits in the \
                    last flush window: 2";
     assert!(page.contains(figures), "{page}");
-    assert!(
-        page.contains("skips 1 flush in 10 would have been seen with probability 19%"),
-        "{page}"
-    );
+    assert_contains(&page, &["skips 1 flush in 10 would have been seen with probability 19%"]);
     assert!(page.ends_with("verdict: pass: power"), "{page}");
 
     let kernel = page_with(RoundPower { disk_flushes: false, flushes: None, ..full });
-    assert!(kernel.contains("flushes under test: not counted"), "{kernel}");
-    assert!(kernel.contains("not the disk's own flushes: `--emulated`"), "{kernel}");
+    assert_contains(
+        &kernel,
+        &["flushes under test: not counted", "not the disk's own flushes: `--emulated`"],
+    );
     assert!(!kernel.contains("would have been seen with"), "{kernel}");
 
     let idle = page_with(RoundPower { checkpoints: Some(0), ..full });
-    assert!(
-        idle.contains("verdict: unknown: power: nothing that a storage could have skipped"),
-        "{idle}"
-    );
+    assert_contains(&idle, &["verdict: unknown: power: nothing that a storage could have skipped"]);
     let uncounted = page_with(RoundPower::default());
     assert!(uncounted.contains("checkpoints were not counted in any of 2 rounds"), "{uncounted}");
     assert!(!uncounted.contains("checkpoints completed"), "{uncounted}");
@@ -177,8 +170,7 @@ fn a_pass_says_what_was_under_test_and_what_would_have_been_seen() {
 
 #[test]
 fn a_runs_report_says_which_rounds_of_a_pass_do_not_count() {
-    let (_folder, mut store) = store();
-    fill(&mut store, &run_record(plan(1)), None);
+    let (_folder, mut store) = filled(plan(1), None);
     let session = store.sessions(RUN).unwrap()[0].0;
     let mut record = crash_record(3, Verdict::Pass);
     let mut rounds = record.outcome.faults.remove(0).rounds;
@@ -188,9 +180,9 @@ fn a_runs_report_says_which_rounds_of_a_pass_do_not_count() {
     record.run = Some(RUN.into());
     store.add_crash(Some(session), &record).unwrap();
     let text = report::terminal(&RunReport::read(&store, RUN).unwrap(), 400, report::Detail::Full);
-    assert!(
-        text.contains("treatment 3, power: 2 of 2 rounds lost nothing, and 1 of them count"),
-        "{text}"
+    assert_contains(
+        &text,
+        &["treatment 3, power: 2 of 2 rounds lost nothing, and 1 of them count"],
     );
     assert!(!text.contains("treatment 0, power: 2 of 2 rounds"), "{text}");
 }
@@ -274,8 +266,7 @@ fn a_probes_tables_fit_80_columns() {
 
 #[test]
 fn probes_of_a_run_are_shown_with_what_is_suspect() {
-    let (_folder, mut store) = store();
-    fill(&mut store, &run_record(plan(3)), None);
+    let (_folder, mut store) = filled(plan(3), None);
     let session = store.sessions(RUN).unwrap()[0].0;
     let after = pgdyno_model::ProbeRecord {
         id: "disk-after".into(),
@@ -299,14 +290,15 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
     assert_eq!(disk.write_bytes_per_second, Some(425.0 * 1_048_576.0));
     assert!(view.trials.iter().all(|t| t.started_at > fsync.started_at));
     let terminal = report::terminal(&report, 200, report::Detail::Full);
-    for words in [
-        "before the first trial",
-        "(not complete)",
-        "disk-after",
-        "Suspect: sda is a disk of this test",
-    ] {
-        assert!(terminal.contains(words), "{words}: {terminal}");
-    }
+    assert_contains(
+        &terminal,
+        &[
+            "before the first trial",
+            "(not complete)",
+            "disk-after",
+            "Suspect: sda is a disk of this test",
+        ],
+    );
     let json = serde_json::to_value(&report).unwrap();
     assert!(
         json["probes"][0]["warnings"][0].as_str().unwrap().contains("not to be believed"),
@@ -316,9 +308,7 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
 
 #[test]
 fn a_change_within_a_trial_is_shown_with_what_happened_then() {
-    let (_folder, mut store) = store();
-    let record = run_record(plan(1));
-    let view = fill_with(&mut store, &record, |t| {
+    let view = analysed_run(plan(1), |t| {
         let m = t.measurement.as_mut().unwrap();
         let like = m.series[0].clone();
         m.series = (0..60)
@@ -343,8 +333,7 @@ fn a_change_within_a_trial_is_shown_with_what_happened_then() {
 
 #[test]
 fn a_trial_whose_seconds_resemble_each_other_too_much_is_said_not_to_be_judged() {
-    let (_folder, mut store) = store();
-    let view = fill_with(&mut store, &run_record(plan(1)), |t| {
+    let view = analysed_run(plan(1), |t| {
         let m = t.measurement.as_mut().unwrap();
         let like = m.series[0].clone();
         m.series = (0..120)

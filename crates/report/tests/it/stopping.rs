@@ -1,13 +1,12 @@
 //! Runs that end by themselves: what is open, why they ended, and that their intervals pay for the
 //! looks.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_analysis::Ended;
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{Plan, Stopping};
 use pgdyno_report::{self as report, NoteKind, RunReport};
 use pgdyno_test_support::records::{
-    RUN, first_treatments, run_record, session_record, store, trial,
+    add_run, first_treatments, run_record, session_record, store, trial,
 };
 use serde_json::Value;
 
@@ -30,16 +29,13 @@ fn rule(ceiling: u32, precision: f64) -> Option<Stopping> {
 fn run(plan: Plan, blocks: u32, end: SessionEnd, tps: impl Fn(usize, u32) -> u64) -> RunReport {
     let (_folder, mut store) = store();
     let record = run_record(plan);
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &session_record()).unwrap();
-    for planned in record.plan.trials.iter().filter(|t| t.block <= blocks) {
+    let trials = record.plan.trials.iter().filter(|t| t.block <= blocks).map(|planned| {
         let mut t = trial(&record.plan, *planned);
         t.measurement.as_mut().unwrap().transactions = 5 * tps(planned.treatment, planned.block);
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, end).unwrap();
+        t
+    });
+    let report = RunReport::new(add_run(&mut store, &record, &session_record(), end, trials));
     let summary = store.runs().unwrap().remove(0);
-    let report = RunReport::read(&store, RUN).unwrap();
     let run = &report.view.run;
     assert_eq!((summary.state, summary.trials_done as usize), (run.state, run.trials_completed));
     assert_eq!(summary.trials_planned as usize, run.trials_planned);

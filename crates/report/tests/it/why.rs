@@ -3,9 +3,8 @@
 use pgdyno_analysis::{GapPart, Part, RunView, WhyView, analyse};
 use pgdyno_model::Latencies;
 use pgdyno_report::{self as report, RunReport};
-use pgdyno_test_support::records;
 use pgdyno_test_support::records::{
-    RUN, assert_adds_up, plan, run_record, set_statements, store, zfs_and_xfs,
+    RUN, assert_adds_up, filled, plan, set_statements, zfs_and_xfs,
 };
 use serde_json::Value;
 
@@ -78,9 +77,7 @@ fn where_nothing_differs_or_the_loads_do_nothing_is_explained() {
     });
     assert!(same.why.is_empty(), "{:?}", same.why);
     // One and eight clients: more latency explains no tps.
-    let (_folder, mut store) = store();
-    records::fill(&mut store, &run_record(plan(3)), None);
-    let clients = analyse(&store, RUN).unwrap();
+    let clients = analyse(&filled(plan(3), None).1, RUN).unwrap();
     for why in &clients.why {
         let of = |i: usize| clients.plan.treatments[i].clients;
         assert_eq!(of(why.treatment), of(why.to));

@@ -7,14 +7,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common;
 use crate::common::disks::{Disk, Running, run};
-use crate::common::stacks::{assert_nothing_left, can, loop_file, on, plan};
-use crate::common::{Place, RUN};
-use pgdyno_exec::account::server_account;
+use crate::common::stacks::{assert_nothing_left, can, loop_file, make, on};
+use crate::common::{self, Place, RUN};
 use pgdyno_exec::mount::{Mount, unmount};
-use pgdyno_storage::{StorageError, Wipe};
-use pgdyno_test_support::{RELEASE_MOUNTS, needs, test_name, wait_for, zfs};
+use pgdyno_storage::StorageError;
+use pgdyno_test_support::{RELEASE_MOUNTS, needs, wait_for, zfs};
 
 /// A process in a mount namespace that somebody else has made, with no mount but that at `kept`.
 fn namespace_with(kept: &Path) -> Running {
@@ -36,14 +34,10 @@ fn namespace_with(kept: &Path) -> Running {
 
 #[test]
 fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new() {
-    let test = test_name!();
     let place = Place::new();
     let storage = on(loop_file(place.path()), "ext4");
-    if !can(test, &storage, place.path()) {
-        return;
-    }
-    let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
-    let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
+    needs!(can, &storage, place.path());
+    let mut made = make(&storage, &place).unwrap();
     let namespace = namespace_with(&made.path());
     pgdyno_storage::fault::PowerSwitch::find(&made).unwrap().cut().unwrap();
     let refused = made.unmount().unwrap_err();

@@ -9,11 +9,10 @@ use std::mem::ManuallyDrop;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 
-use crate::common;
 use crate::common::attacks::{Attacker, victim};
 use crate::common::leftovers::{NOBODY, can};
 use crate::common::tracer::{Call, Ended, trace};
-use crate::common::{Place, RUN};
+use crate::common::{self, Place, RUN};
 use pgdyno_exec::StepError;
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::beneath::{CopySummary, Directory, TreeCopy};
@@ -21,7 +20,7 @@ use pgdyno_exec::journal::Journal;
 use pgdyno_postgres::cluster::cluster_directory;
 use pgdyno_postgres::{Cluster, ClusterSpec, StopMode, Template};
 use pgdyno_storage::fault::{FileBaseline, keep};
-use pgdyno_test_support::{Scratch, needs};
+use pgdyno_test_support::{Scratch, needs, test_name};
 use rustix::fs::OFlags;
 
 /// A directory of `nobody`'s with a file in a directory, and a directory that only root can enter,
@@ -270,7 +269,7 @@ fn writing_below_their_directory_changes_nothing_of_roots() {
 
 #[test]
 fn removing_below_their_directory_removes_nothing_of_roots() {
-    attack("removing_below_their_directory_removes_nothing_of_roots", "remove", &[]);
+    attack(test_name!(), "remove", &[]);
 }
 
 #[test]

@@ -8,9 +8,8 @@ use crate::common::leftovers::{
     NOBODY, REMOVED, can, entry_files, is_whole, kill_owners, make_cluster, make_directory, only,
     precious, swept,
 };
-use crate::common::stacks::{self, assert_nothing_left, loop_file, on, plan};
+use crate::common::stacks::{self, assert_nothing_left, loop_file, make, on};
 use crate::common::{Place, RUN};
-use pgdyno_exec::account::server_account;
 use pgdyno_exec::beneath::FileIdentity;
 use pgdyno_exec::journal::{Entry, MARKER, OwnedResource};
 use pgdyno_exec::mount::Mount;
@@ -18,8 +17,7 @@ use pgdyno_exec::step::Step;
 use pgdyno_exec::{ExecContext, Executor as _, StepError};
 use pgdyno_model::Advice;
 use pgdyno_postgres::sweep::{Outcome, sweep};
-use pgdyno_storage::Wipe;
-use pgdyno_test_support::{needs, test_name};
+use pgdyno_test_support::needs;
 
 #[test]
 fn a_twin_with_a_copied_marker_is_left_alone() {
@@ -179,14 +177,10 @@ fn another_device_number_counts_only_after_a_restart() {
 
 #[test]
 fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
-    let test = test_name!();
     let place = Place::new();
     let storage = on(loop_file(place.path()), "btrfs");
-    if !stacks::can(test, &storage, place.path()) {
-        return;
-    }
-    let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
-    let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
+    needs!(stacks::can, &storage, place.path());
+    let mut made = make(&storage, &place).unwrap();
     let path = made.path().join("pgdyno-below");
     let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
     let step = Step::MakeMarked {

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common;
 use crate::common::disks::{Disk, can, run};
-use crate::common::{Place, RUN};
+use crate::common::{self, Place, RUN};
 use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};

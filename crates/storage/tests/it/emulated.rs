@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common;
+use crate::common::stacks::on;
 use crate::common::{Place, RUN, is_lacking, traces};
+use crate::storage::start_server;
 use pgdyno_emulated_disk as emulated;
 use pgdyno_emulated_disk::{
     Control, Cut, DiskError, DiskLog, Effect, EventKind, Hits, Operation, Rule, Selector, TearUnit,
@@ -20,14 +21,12 @@ use pgdyno_exec::mount::Mount;
 use pgdyno_exec::undo::Undo;
 use pgdyno_exec::{ExecContext, Executor as _, Step};
 use pgdyno_model::crash::Fsck;
-use pgdyno_model::storage::{
-    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Raid0, Storage,
-};
+use pgdyno_model::storage::{Backing, DeviceSettings, DiskLatency, EmulatedDisk, Raid0, Storage};
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::{Cluster, ClusterSpec};
 use pgdyno_storage::probe::fsync_rate;
 use pgdyno_storage::{MountedStack, Stack, StorageError, Surroundings, Wipe};
+use pgdyno_test_support::test_name;
 
 /// Runs only in the process that serves a disk.
 #[test]
@@ -39,9 +38,9 @@ fn emulated_disk_server() {
 
 fn emulated(disk: EmulatedDisk, filesystem: &str, mount: &[&str]) -> Storage {
     let mount = mount.iter().map(|&o| o.to_owned()).collect();
-    let filesystem =
-        FilesystemChoice { name: filesystem.into(), mount, ..FilesystemChoice::default() };
-    Storage { backing: Backing::Emulated(disk), filesystem: Some(filesystem), ..Storage::default() }
+    let mut storage = on(Backing::Emulated(disk), filesystem);
+    storage.filesystem.as_mut().unwrap().mount = mount;
+    storage
 }
 
 fn small() -> EmulatedDisk {
@@ -59,6 +58,19 @@ fn made(test: &str, storage: &Storage, place: &Place) -> Option<MountedStack> {
         Err(e) if is_lacking(test, &e) => None,
         Err(e) => panic!("{e:?}"),
     }
+}
+
+/// Makes `filesystem` on an emulated disk in a place of its own; none where that cannot be.
+fn mounted(test: &str, filesystem: &str) -> Option<(Place, MountedStack)> {
+    let place = Place::new();
+    let made = made(test, &emulated(small(), filesystem, &[]), &place)?;
+    Some((place, made))
+}
+
+/// Takes `made` down, and asserts that nothing of it is left.
+fn assert_taken_down(made: MountedStack, place: &Place) {
+    assert_eq!(made.take_down(), [""; 0]);
+    assert_nothing_left(place);
 }
 
 fn control(made: &MountedStack) -> Control {
@@ -81,13 +93,12 @@ const FILESYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"];
 
 #[test]
 fn an_honest_disk_keeps_what_was_flushed_and_loses_the_rest() {
-    let test = "an_honest_disk_keeps_what_was_flushed_and_loses_the_rest";
     for filesystem in FILESYSTEMS {
         // A `sync` of any process on the machine flushes the rest too.
         let is_left_alone = |_| {
             let place = Place::new();
             let storage = emulated(small(), filesystem, &[]);
-            made(test, &storage, &place).is_none_or(|made| {
+            made(test_name!(), &storage, &place).is_none_or(|made| {
                 let is_left_alone = loses_the_rest(filesystem, made);
                 assert_nothing_left(&place);
                 is_left_alone
@@ -130,12 +141,7 @@ fn loses_the_rest(filesystem: &str, mut made: MountedStack) -> bool {
 #[test]
 fn a_lying_disk_loses_what_it_acknowledged() {
     for filesystem in FILESYSTEMS {
-        let place = Place::new();
-        let storage = emulated(small(), filesystem, &[]);
-        let Some(mut made) = made("a_lying_disk_loses_what_it_acknowledged", &storage, &place)
-        else {
-            return;
-        };
+        let Some((place, mut made)) = mounted(test_name!(), filesystem) else { return };
         write_synced(&made.path().join("before"), "before").unwrap();
         let mut control = control(&made);
         control.begin_baseline().unwrap();
@@ -148,20 +154,14 @@ fn a_lying_disk_loses_what_it_acknowledged() {
         made.power_cycle(&RUN).unwrap();
         assert_eq!(fs::read_to_string(made.path().join("before")).unwrap(), "before");
         assert!(!made.path().join("lost").exists(), "{filesystem}");
-        assert_eq!(made.take_down(), [""; 0]);
-        assert_nothing_left(&place);
+        assert_taken_down(made, &place);
     }
 }
 
 #[test]
 fn a_flush_that_fails_reaches_the_caller_of_fsync() {
     for (error, number) in [(DiskError::Eio, 5), (DiskError::Enospc, 28)] {
-        let place = Place::new();
-        let storage = emulated(small(), "ext4", &[]);
-        let Some(made) = made("a_flush_that_fails_reaches_the_caller_of_fsync", &storage, &place)
-        else {
-            return;
-        };
+        let Some((place, made)) = mounted(test_name!(), "ext4") else { return };
         let mut control = control(&made);
         let on = Selector::all(Operation::Flush);
         control.arm(&Rule { on, hits: Hits::From(1), effect: Effect::Fail(error) }).unwrap();
@@ -172,18 +172,13 @@ fn a_flush_that_fails_reaches_the_caller_of_fsync() {
         assert!(known.contains(&told.raw_os_error()), "{told}");
         assert!(control.status().unwrap().counters.failed > 0);
         drop(control);
-        assert_eq!(made.take_down(), [""; 0]);
-        assert_nothing_left(&place);
+        assert_taken_down(made, &place);
     }
 }
 
 #[test]
 fn a_disk_whose_process_was_killed_is_taken_down() {
-    let place = Place::new();
-    let storage = emulated(small(), "ext4", &[]);
-    let Some(made) = made("a_disk_whose_process_was_killed_is_taken_down", &storage, &place) else {
-        return;
-    };
+    let Some((place, made)) = mounted(test_name!(), "ext4") else { return };
     write_synced(&made.path().join("file"), "text").unwrap();
     let server = fs::read_to_string(made.disks()[0].directory.join("server.json")).unwrap();
     let server: serde_json::Value = serde_json::from_str(&server).unwrap();
@@ -191,19 +186,12 @@ fn a_disk_whose_process_was_killed_is_taken_down() {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     write_synced(&made.path().join("after"), "text").unwrap_err();
-    assert_eq!(made.take_down(), [""; 0]);
-    assert_nothing_left(&place);
+    assert_taken_down(made, &place);
 }
 
 #[test]
 fn a_cut_is_made_at_the_very_flush_that_it_is_aimed_at() {
-    let place = Place::new();
-    let storage = emulated(small(), "ext4", &[]);
-    let Some(mut made) =
-        made("a_cut_is_made_at_the_very_flush_that_it_is_aimed_at", &storage, &place)
-    else {
-        return;
-    };
+    let Some((place, mut made)) = mounted(test_name!(), "ext4") else { return };
     let mut control = control(&made);
     let before = control.status().unwrap().counters.flushes;
     let on = Selector::all(Operation::Flush);
@@ -225,17 +213,15 @@ fn a_cut_is_made_at_the_very_flush_that_it_is_aimed_at() {
     drop(control);
     made.power_cycle(&RUN).unwrap();
     assert!(!written.is_empty() && written.iter().all(|path| path.exists()), "{written:?}");
-    assert_eq!(made.take_down(), [""; 0]);
-    assert_nothing_left(&place);
+    assert_taken_down(made, &place);
 }
 
 #[test]
 fn whatever_part_of_the_cache_survives_what_was_flushed_is_there() {
-    let test = "whatever_part_of_the_cache_survives_what_was_flushed_is_there";
     for (seed, filesystem) in (1..).zip(FILESYSTEMS.repeat(3)) {
         let place = Place::new();
         let storage = emulated(EmulatedDisk { seed, ..small() }, filesystem, &[]);
-        let Some(mut made) = made(test, &storage, &place) else { return };
+        let Some(mut made) = made(test_name!(), &storage, &place) else { return };
         for n in 0..20 {
             write_synced(&made.path().join(format!("kept-{n}")), &n.to_string()).unwrap();
             // Of these the kernel writes some, and flushes none for their own sake.
@@ -248,8 +234,7 @@ fn whatever_part_of_the_cache_survives_what_was_flushed_is_there() {
             let found = fs::read_to_string(made.path().join(format!("kept-{n}")));
             assert_eq!(found.unwrap(), n.to_string(), "{filesystem}, seed {seed}: {facts:?}");
         }
-        assert_eq!(made.take_down(), [""; 0]);
-        assert_nothing_left(&place);
+        assert_taken_down(made, &place);
     }
 }
 
@@ -261,8 +246,7 @@ fn a_volume_over_two_disks_comes_back_with_its_settings() {
     let storage = emulated(small(), "btrfs", &[]);
     let backing = Backing::Raid0(Raid0 { members, by: None, chunk: None });
     let storage = Storage { backing, device, ..storage };
-    let test = "a_volume_over_two_disks_comes_back_with_its_settings";
-    let Some(mut made) = made(test, &storage, &place) else { return };
+    let Some(mut made) = made(test_name!(), &storage, &place) else { return };
     write_synced(&made.path().join("kept"), "kept").unwrap();
     for disk in made.disks() {
         disk.control().unwrap().cut(&Cut::default()).unwrap();
@@ -273,47 +257,35 @@ fn a_volume_over_two_disks_comes_back_with_its_settings() {
     assert_eq!(facts.devices.len(), 2);
     assert!(facts.settings.iter().all(|(_, value)| value == "64"), "{:?}", facts.settings);
     assert!(facts.notes[0].contains("no real device"), "{:?}", facts.notes);
-    assert_eq!(made.take_down(), [""; 0]);
-    assert_nothing_left(&place);
+    assert_taken_down(made, &place);
 }
 
 #[test]
 fn power_comes_back_only_when_nothing_has_the_disk_open() {
-    let place = Place::new();
-    let storage = emulated(small(), "ext4", &[]);
-    let test = "power_comes_back_only_when_nothing_has_the_disk_open";
-    let Some(made) = made(test, &storage, &place) else { return };
+    let Some((place, made)) = mounted(test_name!(), "ext4") else { return };
     let mut control = control(&made);
     control.cut(&Cut::default()).unwrap();
     let refused = control.power_on().unwrap_err();
     assert!(refused.to_string().contains("still open"), "{refused}");
     assert!(!control.status().unwrap().powered);
     drop(control);
-    assert_eq!(made.take_down(), [""; 0]);
-    assert_nothing_left(&place);
+    assert_taken_down(made, &place);
 }
 
 #[test]
 fn a_filesystem_in_use_is_not_taken_for_one_that_does_not_mount() {
-    let place = Place::new();
-    let storage = emulated(small(), "ext4", &[]);
-    let test = "a_filesystem_in_use_is_not_taken_for_one_that_does_not_mount";
-    let Some(mut made) = made(test, &storage, &place) else { return };
+    let Some((place, mut made)) = mounted(test_name!(), "ext4") else { return };
     let held = File::create(made.path().join("held")).unwrap();
     let refused = made.power_cycle(&RUN).unwrap_err();
     assert!(matches!(refused, StorageError::Remount { .. }), "{refused:?}");
     drop(held);
     made.power_cycle(&RUN).unwrap();
-    assert_eq!(made.take_down(), [""; 0]);
-    assert_nothing_left(&place);
+    assert_taken_down(made, &place);
 }
 
 #[test]
 fn a_read_that_fails_and_a_write_that_finds_no_room_reach_the_caller() {
-    let place = Place::new();
-    let storage = emulated(small(), "ext4", &[]);
-    let test = "a_read_that_fails_and_a_write_that_finds_no_room_reach_the_caller";
-    let Some(made) = made(test, &storage, &place) else { return };
+    let Some((place, made)) = mounted(test_name!(), "ext4") else { return };
     let path = made.path().join("file");
     write_synced(&path, &"text ".repeat(1000)).unwrap();
     let mut control = control(&made);
@@ -332,17 +304,15 @@ fn a_read_that_fails_and_a_write_that_finds_no_room_reach_the_caller() {
     assert!([Some(5), Some(28), Some(30)].contains(&told.raw_os_error()), "{told}");
     assert!(control.status().unwrap().counters.failed >= 2);
     drop(control);
-    assert_eq!(made.take_down(), [""; 0]);
-    assert_nothing_left(&place);
+    assert_taken_down(made, &place);
 }
 
 #[test]
 fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
-    let test = "the_write_log_gives_a_filesystem_as_it_was_after_each_flush";
     let place = Place::new();
     let disk = EmulatedDisk { log: true, ..small() };
     let storage = emulated(disk.clone(), "ext4", &[]);
-    let Some(made) = made(test, &storage, &place) else { return };
+    let Some(made) = made(test_name!(), &storage, &place) else { return };
     let mut control = control(&made);
     let mut durable_after = Vec::new();
     for n in 0..6 {
@@ -403,15 +373,9 @@ const INJECTED: Duration = Duration::from_millis(40);
 
 #[test]
 fn an_injected_latency_is_what_fsync_and_commits_wait_for() {
-    let place = Place::new();
-    let storage = emulated(small(), "ext4", &[]);
-    let test = "an_injected_latency_is_what_fsync_and_commits_wait_for";
-    let Some(made) = made(test, &storage, &place) else { return };
-    let spec =
-        ClusterSpec::new(common::install(), cluster_directory(&made.path()).unwrap()).unwrap();
-    let spec = ClusterSpec { socket_base: place.path().to_owned(), ..spec };
-    let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
-    cluster.start(&RUN).unwrap();
+    let Some((place, made)) = mounted(test_name!(), "ext4") else { return };
+    let directory = cluster_directory(&made.path()).unwrap();
+    let cluster = start_server(directory, place.path(), &place.journal);
     let mut client = cluster.control("postgres").unwrap();
     client.batch_execute("CREATE TABLE t (n int); CHECKPOINT").unwrap();
     let for_ = Duration::from_millis(400);
@@ -439,16 +403,12 @@ fn an_injected_latency_is_what_fsync_and_commits_wait_for() {
     }
     drop((control, client));
     cluster.remove().unwrap();
-    assert_eq!(made.take_down(), [""; 0]);
-    assert_nothing_left(&place);
+    assert_taken_down(made, &place);
 }
 
 #[test]
 fn waits_overlap_unless_the_disk_serves_one_at_a_time() {
-    let place = Place::new();
-    let storage = emulated(small(), "ext4", &[]);
-    let test = "waits_overlap_unless_the_disk_serves_one_at_a_time";
-    let Some(made) = made(test, &storage, &place) else { return };
+    let Some((place, made)) = mounted(test_name!(), "ext4") else { return };
     let mut control = control(&made);
     let mut took = |parallel: Option<u32>| {
         let parallel = parallel.and_then(std::num::NonZeroU32::new);
@@ -474,6 +434,5 @@ fn waits_overlap_unless_the_disk_serves_one_at_a_time() {
     let together = std::iter::repeat_with(|| took(None)).take(5).min().unwrap();
     assert!(together >= INJECTED && together < alone, "{together:?}, one by one {alone:?}");
     drop(control);
-    assert_eq!(made.take_down(), [""; 0]);
-    assert_nothing_left(&place);
+    assert_taken_down(made, &place);
 }

@@ -2,24 +2,17 @@
 //! root.
 use std::path::Path;
 
+use crate::common::stacks::{image, on};
 use pgdyno_exec::executor::{DryRun, Recording};
 use pgdyno_exec::{Step, StepError, execute_all, take_down};
-use pgdyno_model::storage::{
-    Backing, DeviceSettings, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile, Raid0, Storage,
-};
+use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Raid0, Storage};
 use pgdyno_model::units::Bytes;
 use pgdyno_storage::{Stack, Wipe};
 
 const GIB: Bytes = Bytes(1 << 30);
 
 fn loop_file() -> Backing {
-    Backing::Loop(LoopFile {
-        directory: None,
-        size: GIB,
-        sector_size: None,
-        direct_io: true,
-        offset: None,
-    })
+    Backing::Loop(image(GIB))
 }
 
 fn stack(
@@ -28,9 +21,7 @@ fn stack(
     device: DeviceSettings,
     limit: Option<Limit>,
 ) -> Stack {
-    let filesystem =
-        Some(FilesystemChoice { name: filesystem.into(), ..FilesystemChoice::default() });
-    let storage = Storage { backing, filesystem, device, limit, ..Storage::default() };
+    let storage = Storage { device, limit, ..on(backing, filesystem) };
     let place = Path::new("/var/lib/pgdyno");
     Stack::design("disk", &storage, place, "pgdyno-1a2b3c4d", &Wipe::default()).unwrap()
 }

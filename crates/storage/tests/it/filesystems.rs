@@ -1,5 +1,4 @@
 //! Filesystems on loop devices of the tests' own: made, mounted, read back, refused, taken down.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,8 +14,7 @@ use pgdyno_exec::{ExecContext, Executor as _, Step, StepError, mountinfo};
 use pgdyno_model::Advice;
 use pgdyno_model::storage::{FilesystemChoice, FilesystemFacts};
 use pgdyno_model::units::Bytes;
-use pgdyno_storage::filesystem;
-use pgdyno_storage::filesystem::{Filesystem, FilesystemError, Volume};
+use pgdyno_storage::filesystem::{self, Filesystem, FilesystemError, Volume};
 use pgdyno_test_support::zfs::Daemon;
 use pgdyno_test_support::{skip, test_name};
 use rustix::process::{Pid, Signal};
@@ -172,7 +170,7 @@ fn whole_life(disks: &Disks, expected: &[(&str, &str)]) -> FilesystemFacts {
 #[test]
 fn ext2_ext3_and_ext4_live_and_leave() {
     for (name, journal) in [("ext2", false), ("ext3", true), ("ext4", true)] {
-        let Some(disks) = Disks::new("ext2_ext3_and_ext4_live_and_leave", name, 1) else { return };
+        let Some(disks) = Disks::new(test_name!(), name, 1) else { return };
         let facts = whole_life(&disks, &[("Block size", "4096")]);
         assert_eq!(facts.kind, name);
         assert!(facts.options.contains(&"noatime".to_owned()), "{facts:?}");
@@ -186,8 +184,7 @@ fn ext2_ext3_and_ext4_live_and_leave() {
 
 #[test]
 fn ext4_obtains_what_was_asked_or_says_so() {
-    let test = test_name!();
-    let Some(mut disks) = Disks::new(test, "ext4", 1) else { return };
+    let Some(mut disks) = Disks::new(test_name!(), "ext4", 1) else { return };
     disks.choice.mkfs = list(&["-E", "stride=16", "-b", "1024"]);
     disks.choice.mount = list(&["barrier=0", "commit=17,nodelalloc", "relatime"]);
     let facts = whole_life(&disks, &[("Block size", "1024"), ("RAID stride", "16")]);
@@ -215,14 +212,13 @@ fn wipe(disks: &Disks) {
 
 #[test]
 fn an_option_that_the_kernel_refuses_is_quoted_in_its_words() {
-    let test = test_name!();
     for (name, option, words) in [
         ("xfs", "nobarrier", "Unknown parameter 'nobarrier'"),
         ("ext2", "data=journal", "data="),
         ("ext4", "commit=soon", "commit"),
         ("btrfs", "space_cache=v7", "space_cache"),
     ] {
-        let Some(mut disks) = Disks::new(test, name, 1) else { return };
+        let Some(mut disks) = Disks::new(test_name!(), name, 1) else { return };
         disks.choice.mount = list(&[option]);
         let error = disks.make().unwrap_err();
         let text = error.to_string();
@@ -234,7 +230,7 @@ fn an_option_that_the_kernel_refuses_is_quoted_in_its_words() {
 
 #[test]
 fn xfs_lives_and_leaves() {
-    let Some(mut disks) = Disks::new("xfs_lives_and_leaves", "xfs", 1) else { return };
+    let Some(mut disks) = Disks::new(test_name!(), "xfs", 1) else { return };
     disks.choice.mkfs = list(&["-m", "reflink=0", "-b", "size=4096"]);
     disks.choice.mount = list(&["logbsize=262144", "logbufs=8", "nodiscard"]);
     let facts = whole_life(
@@ -247,8 +243,7 @@ fn xfs_lives_and_leaves() {
 
 #[test]
 fn xfs_without_checksums_is_made_and_then_refused_by_the_kernel() {
-    let test = test_name!();
-    let Some(mut disks) = Disks::new(test, "xfs", 1) else { return };
+    let Some(mut disks) = Disks::new(test_name!(), "xfs", 1) else { return };
     disks.choice.mkfs = list(&["-m", "crc=0"]);
     match disks.make() {
         // A kernel that still has the old format tells it on reading back.
@@ -262,7 +257,7 @@ fn xfs_without_checksums_is_made_and_then_refused_by_the_kernel() {
 
 #[test]
 fn btrfs_lives_and_leaves() {
-    let Some(mut disks) = Disks::new("btrfs_lives_and_leaves", "btrfs", 1) else { return };
+    let Some(mut disks) = Disks::new(test_name!(), "btrfs", 1) else { return };
     disks.choice.mkfs = list(&["-m", "single"]);
     disks.choice.mount = list(&["compress=zstd", "commit=30"]);
     let facts =
@@ -273,7 +268,7 @@ fn btrfs_lives_and_leaves() {
 
 #[test]
 fn btrfs_stripes_over_two_disks() {
-    let Some(disks) = Disks::new("btrfs_stripes_over_two_disks", "btrfs", 2) else { return };
+    let Some(disks) = Disks::new(test_name!(), "btrfs", 2) else { return };
     let facts = whole_life(&disks, &[("Data", "RAID0"), ("devices", "2")]);
     // btrfs keeps the name that its first scan told it, which is to be no link.
     assert_eq!(fs::canonicalize(&facts.source).unwrap(), Path::new(&disks.loops[0]));
@@ -282,8 +277,7 @@ fn btrfs_stripes_over_two_disks() {
 
 #[test]
 fn an_option_that_btrfs_drops_without_a_word_is_an_error() {
-    let test = test_name!();
-    let Some(mut disks) = Disks::new(test, "btrfs", 1) else { return };
+    let Some(mut disks) = Disks::new(test_name!(), "btrfs", 1) else { return };
     disks.choice.mount = list(&["nodatacow", "compress=zstd"]);
     disks.make().unwrap();
     let error = disks.read_back().unwrap_err();
@@ -301,7 +295,7 @@ fn pools() -> String {
 #[test]
 fn zfs_lives_and_leaves() {
     let _daemon = Daemon::new();
-    let Some(mut disks) = Disks::new("zfs_lives_and_leaves", "zfs", 1) else { return };
+    let Some(mut disks) = Disks::new(test_name!(), "zfs", 1) else { return };
     let before = pools();
     disks.choice.pool = BTreeMap::from([("ashift".into(), "13".into())]);
     let properties = [("recordsize", "8K"), ("compression", "gzip"), ("logbias", "throughput")];
@@ -356,9 +350,8 @@ fn zfs_is_taken_down_also_when_its_daemon_has_died() {
 
 #[test]
 fn a_property_that_zfs_refuses_is_quoted_and_leaves_no_pool() {
-    let test = test_name!();
     let _daemon = Daemon::new();
-    let Some(mut disks) = Disks::new(test, "zfs", 1) else { return };
+    let Some(mut disks) = Disks::new(test_name!(), "zfs", 1) else { return };
     let before = pools();
     disks.choice.dataset = BTreeMap::from([("recordsize".into(), "7".into())]);
     let error = disks.make().unwrap_err().to_string();
@@ -370,8 +363,7 @@ fn a_property_that_zfs_refuses_is_quoted_and_leaves_no_pool() {
 
 #[test]
 fn a_mount_point_that_is_not_empty_or_in_use_is_refused() {
-    let test = test_name!();
-    let Some(disks) = Disks::new(test, "ext4", 1) else { return };
+    let Some(disks) = Disks::new(test_name!(), "ext4", 1) else { return };
     fs::write(disks.point().join("somebody's"), "data").unwrap();
     let error = disks.make().unwrap_err();
     assert!(
@@ -391,9 +383,7 @@ fn a_mount_point_that_is_not_empty_or_in_use_is_refused() {
 
 #[test]
 fn what_somebody_else_mounted_is_left_mounted() {
-    let Some(disks) = Disks::new("what_somebody_else_mounted_is_left_mounted", "ext4", 1) else {
-        return;
-    };
+    let Some(disks) = Disks::new(test_name!(), "ext4", 1) else { return };
     let somebodys = Mount {
         filesystem: "tmpfs".into(),
         source: "somebodys".into(),
@@ -412,9 +402,7 @@ fn what_somebody_else_mounted_is_left_mounted() {
 
 #[test]
 fn who_keeps_a_filesystem_in_use_is_named() {
-    let Some(disks) = Disks::new("who_keeps_a_filesystem_in_use_is_named", "ext4", 1) else {
-        return;
-    };
+    let Some(disks) = Disks::new(test_name!(), "ext4", 1) else { return };
     disks.make().unwrap();
     let mut sleeper = Command::new("sleep").arg("600").current_dir(disks.point()).spawn().unwrap();
     let error = disks.take_down().unwrap_err();
@@ -427,9 +415,8 @@ fn who_keeps_a_filesystem_in_use_is_named() {
 
 #[test]
 fn a_filesystem_that_the_kernel_lacks_is_told_before_anything_is_made() {
-    let test = test_name!();
     if !rustix::process::geteuid().is_root() {
-        return skip(test, "fsopen needs root");
+        return skip(test_name!(), "fsopen needs root");
     }
     let known = fs::read_to_string("/proc/filesystems").unwrap();
     for filesystem in filesystem::FILESYSTEMS {

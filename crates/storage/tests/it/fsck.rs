@@ -3,40 +3,21 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::{Place, RUN, is_lacking, traces};
-use pgdyno_exec::account::server_account;
+use crate::common::stacks::{can, image, make, on};
+use crate::common::{Place, RUN, traces};
 use pgdyno_model::crash::Fsck;
-use pgdyno_model::storage::{Backing, FilesystemChoice, LoopFile, Storage};
+use pgdyno_model::storage::Backing;
 use pgdyno_model::units::Bytes;
-use pgdyno_storage::{Stack, Surroundings, Wipe};
+use pgdyno_test_support::needs;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn damage_is_reported_with_its_status_and_is_not_repaired() {
     let place = Place::new();
-    let account = server_account().unwrap();
-    let around =
-        Surroundings { default_directory: place.path(), account: &account, wipe: &Wipe::default() };
-    let storage = Storage {
-        backing: Backing::Loop(LoopFile {
-            directory: None,
-            size: Bytes(32 << 20),
-            sector_size: None,
-            direct_io: true,
-            offset: None,
-        }),
-        filesystem: Some(FilesystemChoice { name: "ext4".into(), ..FilesystemChoice::default() }),
-        ..Storage::default()
-    };
-    let mut made = match Stack::plan("disk", &storage, &around) {
-        Ok(stack) => stack.make(&account, &place.journal, &RUN).unwrap(),
-        Err(e) => {
-            let test = "damage_is_reported_with_its_status_and_is_not_repaired";
-            assert!(is_lacking(test, &e), "{e:?}");
-            return;
-        }
-    };
+    let storage = on(Backing::Loop(image(Bytes(32 << 20))), "ext4");
+    needs!(can, &storage, place.path());
+    let mut made = make(&storage, &place).unwrap();
     fs::write(made.path().join("kept"), "kept").unwrap();
     let device = made.facts(false).unwrap().filesystem.unwrap().source;
     let found = made.fsck(LIMIT, &RUN).unwrap();

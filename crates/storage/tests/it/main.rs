@@ -1,5 +1,5 @@
 //! Integration tests of the crate `storage`, one module for each subject.
-#![allow(clippy::unwrap_used, reason = "tests and their helpers fail by panicking")]
+#![allow(clippy::print_stderr, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod another_namespace;
 mod attacks_files;

@@ -5,6 +5,7 @@ use pgdyno_exec::account::Account;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_postgres::{ClusterSpec, Install};
+use pgdyno_test_support::assert_contains;
 
 fn spec() -> ClusterSpec {
     ClusterSpec {
@@ -47,27 +48,25 @@ fn every_step_is_shown_in_order() {
 #[test]
 fn over_tcp_it_listens_on_this_machine_alone() {
     let all = shown(&ClusterSpec { connect: Connect::Tcp, ..spec() }.steps());
-    assert!(
-        all.contains("listen_addresses = '127.0.0.1'\n") && all.contains("port = '(a free one)'"),
-        "{all}"
-    );
+    assert_contains(&all, &["listen_addresses = '127.0.0.1'\n", "port = '(a free one)'"]);
 }
 
 #[test]
 fn for_generators_on_other_hosts_it_listens_on_one_address_with_tls() {
     let listening = ClusterSpec { listen: Some("10.0.0.1".parse().unwrap()), ..spec() };
     let all = shown(&listening.steps());
-    for line in [
-        "listen_addresses = '10.0.0.1'",
-        "port = '(a free one)'",
-        "ssl = 'on'",
-        "hba_file = '/mnt/nvme 1/pgdyno-0a1b2c3d/pg_hba.conf'",
-        "write '/mnt/nvme 1/pgdyno-0a1b2c3d/server.key' (mode 0600, of postgres):\n    (a private \
-         key)",
-        "hostssl all postgres 10.0.0.1/32 scram-sha-256",
-    ] {
-        assert!(all.contains(line), "{line}: {all}");
-    }
+    assert_contains(
+        &all,
+        &[
+            "listen_addresses = '10.0.0.1'",
+            "port = '(a free one)'",
+            "ssl = 'on'",
+            "hba_file = '/mnt/nvme 1/pgdyno-0a1b2c3d/pg_hba.conf'",
+            "write '/mnt/nvme 1/pgdyno-0a1b2c3d/server.key' (mode 0600, of postgres):\n    \
+             (a private key)",
+            "hostssl all postgres 10.0.0.1/32 scram-sha-256",
+        ],
+    );
 }
 
 #[test]

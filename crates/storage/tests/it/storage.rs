@@ -6,9 +6,8 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common;
-use crate::common::stacks::{assert_nothing_left, can, loop_file, on, plan, striped};
-use crate::common::{Place, RUN, traces};
+use crate::common::stacks::{assert_nothing_left, can, loop_file, make, on, plan, striped};
+use crate::common::{self, Place, RUN, traces};
 use pgdyno_emulated_disk as emulated;
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::journal::Journal;
@@ -38,12 +37,11 @@ fn emulated_disk_server() {
 #[test]
 fn postgresql_runs_on_each_filesystem_and_nothing_is_left() {
     let all = [("ext2", 1), ("ext3", 1), ("ext4", 1), ("xfs", 1), ("btrfs", 1), ("btrfs", 2)];
-    assert_runs_on("postgresql_runs_on_each_filesystem_and_nothing_is_left", &all);
+    assert_runs_on(test_name!(), &all);
 }
 
 /// Has a server start and stop on each of the filesystems, with as many members.
 pub(crate) fn assert_runs_on(test: &str, filesystems: &[(&str, usize)]) {
-    let account = server_account().unwrap();
     for &(filesystem, members) in filesystems {
         let place = Place::new();
         let device = DeviceSettings { read_ahead_kb: Some(64), ..DeviceSettings::default() };
@@ -56,8 +54,7 @@ pub(crate) fn assert_runs_on(test: &str, filesystems: &[(&str, usize)]) {
         if !can(test, &storage, place.path()) {
             continue;
         }
-        let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
-        let made = stack.make(&account, &place.journal, &RUN).unwrap();
+        let made = make(&storage, &place).unwrap();
         let facts = made.facts(false).unwrap();
         assert!([filesystem, "fuse.zfs"].contains(&facts.filesystem.unwrap().kind.as_str()));
         assert_eq!(
@@ -66,16 +63,21 @@ pub(crate) fn assert_runs_on(test: &str, filesystems: &[(&str, usize)]) {
         );
         let queue = Path::new("/sys/block").join(&facts.devices[0].name).join("queue");
         let directory = cluster_directory(&made.path()).unwrap();
-        let spec = ClusterSpec::new(common::install(), directory).unwrap();
-        let spec = ClusterSpec { socket_base: place.path().to_owned(), ..spec };
-        let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
-        cluster.start(&RUN).unwrap();
-        cluster.remove().unwrap();
+        start_server(directory, place.path(), &place.journal).remove().unwrap();
         assert_eq!(made.take_down(), [""; 0], "{filesystem}");
         let now = fs::read_to_string(queue.join("read_ahead_kb")).unwrap_or_default();
         assert_ne!(now.trim(), "64", "the loop device's next user finds it as it was");
         assert_nothing_left(&place);
     }
+}
+
+/// Starts a server in `directory`, whose sockets lie below `base`.
+pub(crate) fn start_server(directory: PathBuf, base: &Path, journal: &Journal) -> Cluster {
+    let spec = ClusterSpec::new(common::install(), directory).unwrap();
+    let spec = ClusterSpec { socket_base: base.to_owned(), ..spec };
+    let mut cluster = Cluster::create(spec, journal, &RUN).unwrap();
+    cluster.start(&RUN).unwrap();
+    cluster
 }
 
 #[test]
@@ -88,9 +90,7 @@ fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
     if !can(test, &below, place.path()) {
         return;
     }
-    let account = server_account().unwrap();
-    let below = plan(&below, place.path(), &Wipe::default()).unwrap();
-    let below = below.make(&account, &place.journal, &RUN).unwrap();
+    let below = make(&below, &place).unwrap();
     let listed =
         || fs::read_dir(below.path()).unwrap().map(|f| f.unwrap().file_name()).collect::<Vec<_>>();
     let before = listed();
@@ -99,8 +99,7 @@ fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
     overlay.filesystem.as_mut().unwrap().mount = vec!["metacopy=on".into()];
     overlay.device.read_ahead_kb = Some(64);
     if can(test, &overlay, place.path()) {
-        let stack = plan(&overlay, place.path(), &Wipe::default()).unwrap();
-        let made = stack.make(&account, &place.journal, &RUN).unwrap();
+        let made = make(&overlay, &place).unwrap();
         let facts = made.facts(false).unwrap();
         let filesystem = facts.filesystem.unwrap();
         assert_eq!(filesystem.kind, "overlay");
@@ -112,10 +111,7 @@ fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
         let mounted = pgdyno_exec::mountinfo::mounted_at(&made.path()).unwrap().unwrap();
         assert!(mounted.device().unwrap().starts_with("loop"), "{mounted:?}");
         let directory = cluster_directory(&made.path()).unwrap();
-        let spec = ClusterSpec::new(common::install(), directory.clone()).unwrap();
-        let spec = ClusterSpec { socket_base: place.path().to_owned(), ..spec };
-        let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
-        cluster.start(&RUN).unwrap();
+        let cluster = start_server(directory.clone(), place.path(), &place.journal);
         let upper = made.path().parent().unwrap().join("upperdir");
         assert!(upper.join(directory.file_name().unwrap()).join("data/PG_VERSION").is_file());
         cluster.remove().unwrap();
@@ -124,8 +120,7 @@ fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
 
         // What the kernel refuses is told in its words, and taken down.
         overlay.filesystem.as_mut().unwrap().mount = vec!["metacopy=perhaps".into()];
-        let stack = plan(&overlay, place.path(), &Wipe::default()).unwrap();
-        let error = stack.make(&account, &place.journal, &RUN).unwrap_err();
+        let error = make(&overlay, &place).unwrap_err();
         assert!(
             matches!(error, StorageError::Make { ref left, .. } if left.is_empty()),
             "{error:?}"
@@ -151,14 +146,7 @@ fn the_device_under_a_plain_directory_is_set_and_put_back_unless_somebody_else_s
     let place = Place::new();
     let below = on(loop_file(place.path()), "ext4");
     needs!(can, &below, place.path());
-    let account = server_account().unwrap();
-    let make = |storage: &Storage| {
-        plan(storage, place.path(), &Wipe::default())
-            .unwrap()
-            .make(&account, &place.journal, &RUN)
-            .unwrap()
-    };
-    let below = make(&below);
+    let below = make(&below, &place).unwrap();
     let queue =
         Path::new("/sys/block").join(&below.facts(false).unwrap().devices[0].name).join("queue");
     let offered = fs::read_to_string(queue.join("scheduler")).unwrap();
@@ -171,7 +159,7 @@ fn the_device_under_a_plain_directory_is_set_and_put_back_unless_somebody_else_s
         ..DeviceSettings::default()
     };
     let directory = Storage { device: settings, ..Storage::directory(Some(below.path())) };
-    let made = make(&directory);
+    let made = make(&directory, &place).unwrap();
     assert_eq!(made.path(), below.path());
     let now = queue_of(&queue);
     assert!(
@@ -183,7 +171,7 @@ fn the_device_under_a_plain_directory_is_set_and_put_back_unless_somebody_else_s
     assert_eq!(made.take_down(), [""; 0]);
     assert_eq!(queue_of(&queue), before);
 
-    let made = make(&directory);
+    let made = make(&directory, &place).unwrap();
     fs::write(queue.join("read_ahead_kb"), "32").unwrap();
     let told = made.take_down();
     assert!(told.len() == 1 && told[0].contains("neither as it was"), "{told:?}");
@@ -205,8 +193,7 @@ fn a_striped_volume_and_main_memory_are_made_and_dropped() {
         let device = DeviceSettings { trim: true, ..DeviceSettings::default() };
         let storage = Storage { device, ..storage };
         needs!(can, &storage, place.path());
-        let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
-        let made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
+        let made = make(&storage, &place).unwrap();
         let facts = made.facts(false).unwrap();
         assert_eq!(
             (facts.devices.len(), facts.filesystem.unwrap().kind),
@@ -234,12 +221,10 @@ fn what_the_device_does_not_take_is_an_error_and_nothing_stays() {
     };
     let hooked = with(DeviceSettings { hook: Some(hook), ..DeviceSettings::default() });
     needs!(can, &unknown, place.path());
-    let account = server_account().unwrap();
     for (storage, told) in
         [(unknown, "queue/scheduler to elevator"), (hooked, "WriteThrough, and it shows WriteBack")]
     {
-        let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
-        let error = stack.make(&account, &place.journal, &RUN).unwrap_err();
+        let error = make(&storage, &place).unwrap_err();
         let StorageError::Make { source, left, .. } = &error else { panic!("{error:?}") };
         assert!(source.to_string().contains(told), "{source}");
         assert!(left.is_empty() && error.help().is_some(), "{error:?}");
@@ -255,16 +240,10 @@ fn a_limit_holds_writes_down_and_is_lifted() {
     let limit = Limit { write_bps: Some(1 << 20), ..Limit::default() };
     let storage = Storage { limit: Some(limit), ..on(loop_file(place.path()), "ext4") };
     needs!(can, &storage, place.path());
-    let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
-    let made = match stack.make(&server_account().unwrap(), &place.journal, &RUN) {
+    let made = match make(&storage, &place) {
         Ok(made) => made,
         Err(StorageError::Make { source, .. }) if matches!(*source, StepError::Setting(_)) => {
-            use std::io::Write;
-            let _ = writeln!(
-                std::io::stderr(),
-                "\nskipped: a_limit_holds_writes_down_and_is_lifted: {source}"
-            );
-            return;
+            return skip(test_name!(), &source.to_string());
         }
         Err(e) => panic!("{e:?}"),
     };
@@ -313,14 +292,8 @@ fn stack_victim() {
     for step in steps.iter().take(count) {
         performing.execute(step).unwrap();
     }
-    let _cluster = (count > steps.len()).then(|| {
-        let spec =
-            ClusterSpec::new(common::install(), cluster_directory(&stack.path()).unwrap()).unwrap();
-        let spec = ClusterSpec { socket_base: root.to_owned(), ..spec };
-        let mut cluster = Cluster::create(spec, &journal, &RUN).unwrap();
-        cluster.start(&RUN).unwrap();
-        cluster
-    });
+    let _cluster = (count > steps.len())
+        .then(|| start_server(cluster_directory(&stack.path()).unwrap(), root, &journal));
     fs::write(root.join("state/ready"), "").unwrap();
     loop {
         std::thread::park();
@@ -424,15 +397,13 @@ fn a_taking_down_that_was_cut_short_is_taken_up_again() {
     let place = Place::new();
     let storage = striped(place.path(), "btrfs");
     needs!(can, &storage, place.path());
-    let account = server_account().unwrap();
     let undone =
         |step: &Step| matches!(step, Step::Undo(Undo::Unmount { .. } | Undo::DetachLoop { .. }));
     let all = plan(&storage, place.path(), &Wipe::default()).unwrap().take_down_steps();
     let count = all.iter().filter(|s| undone(s)).count();
     assert_eq!(count, 3);
     for done in 1..=count {
-        let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
-        let made = stack.make(&account, &place.journal, &RUN).unwrap();
+        let made = make(&storage, &place).unwrap();
         let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
         for step in made.stack().take_down_steps().iter().filter(|s| undone(s)).take(done) {
             performing.execute(step).unwrap();

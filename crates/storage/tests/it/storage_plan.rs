@@ -3,32 +3,24 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::common::stacks::{image, on};
 use pgdyno_exec::Step;
 use pgdyno_model::Advice;
 use pgdyno_model::raid::{RaidTool, RaidVolume, WritePolicy};
 use pgdyno_model::storage::{
-    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile,
-    Raid0, Storage, Striper,
+    Backing, DeviceSettings, DiskLatency, EmulatedDisk, Hook, Limit, LoopFile, Raid0, Storage,
+    Striper,
 };
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_storage::{Stack, StorageError, Wipe};
-
-fn filesystem(name: &str) -> Option<FilesystemChoice> {
-    Some(FilesystemChoice { name: name.into(), ..FilesystemChoice::default() })
-}
 
 fn device(path: &str) -> Backing {
     Backing::Device(path.into())
 }
 
 fn loop_file(directory: Option<&str>) -> Backing {
-    Backing::Loop(LoopFile {
-        directory: directory.map(Into::into),
-        size: Bytes(4 << 30),
-        sector_size: Some(4096),
-        direct_io: true,
-        offset: None,
-    })
+    let directory = directory.map(Into::into);
+    Backing::Loop(LoopFile { directory, sector_size: Some(4096), ..image(Bytes(4 << 30)) })
 }
 
 fn raid(members: Vec<Backing>, by: Option<Striper>) -> Backing {
@@ -48,18 +40,16 @@ fn lines(steps: &[Step]) -> String {
 
 /// Making and taking down.
 fn shown(storage: &Storage) -> String {
-    let stack = design(storage, false).unwrap();
+    up_and_down(&design(storage, false).unwrap())
+}
+
+fn up_and_down(stack: &Stack) -> String {
     format!("{}\n--\n{}", lines(&stack.steps()), lines(&stack.take_down_steps()))
 }
 
 #[test]
 fn a_loop_file_with_ext4() {
-    let storage = Storage {
-        backing: loop_file(Some("/mnt/nvme 1")),
-        filesystem: filesystem("ext4"),
-        ..Storage::default()
-    };
-    insta::assert_snapshot!(shown(&storage));
+    insta::assert_snapshot!(shown(&on(loop_file(Some("/mnt/nvme 1")), "ext4")));
 }
 
 #[test]
@@ -68,55 +58,30 @@ fn an_emulated_disk_with_xfs() {
     let latency =
         DiskLatency { flush: each, parallel: NonZeroU32::new(1), ..DiskLatency::default() };
     let disk = EmulatedDisk { latency, ..EmulatedDisk::default() };
-    let storage = Storage {
-        backing: Backing::Emulated(disk),
-        filesystem: filesystem("xfs"),
-        ..Storage::default()
-    };
-    insta::assert_snapshot!(shown(&storage));
+    insta::assert_snapshot!(shown(&on(Backing::Emulated(disk), "xfs")));
 }
 
 #[test]
 fn an_md_raid_of_named_devices_with_jfs() {
     let members = vec![device("/dev/sdb"), device("/dev/sdc")];
-    let storage = Storage {
-        backing: raid(members, Some(Striper::Mdadm)),
-        filesystem: filesystem("jfs"),
-        ..Storage::default()
-    };
-    insta::assert_snapshot!(shown(&storage));
+    insta::assert_snapshot!(shown(&on(raid(members, Some(Striper::Mdadm)), "jfs")));
 }
 
 #[test]
 fn a_loop_file_whose_filesystem_begins_at_sector_63() {
-    let backing = Backing::Loop(LoopFile {
-        directory: None,
-        size: Bytes(1 << 30),
-        sector_size: None,
-        direct_io: true,
-        offset: Some(Bytes(63 * 512)),
-    });
-    insta::assert_snapshot!(shown(&Storage {
-        backing,
-        filesystem: filesystem("ext4"),
-        ..Storage::default()
-    }));
+    let file = LoopFile { offset: Some(Bytes(63 * 512)), ..image(Bytes(1 << 30)) };
+    insta::assert_snapshot!(shown(&on(Backing::Loop(file), "ext4")));
 }
 
 #[test]
 fn a_striped_logical_volume_over_loop_files_in_two_directories() {
     let members = vec![loop_file(Some("/mnt/a")), loop_file(Some("/mnt/b"))];
-    let storage = Storage {
-        backing: raid(members, Some(Striper::Lvm)),
-        filesystem: filesystem("xfs"),
-        ..Storage::default()
-    };
-    insta::assert_snapshot!(shown(&storage));
+    insta::assert_snapshot!(shown(&on(raid(members, Some(Striper::Lvm)), "xfs")));
 }
 
 #[test]
 fn a_named_nvme_drive_that_is_trimmed_and_set_with_f2fs() {
-    let device_settings = DeviceSettings {
+    let settings = DeviceSettings {
         scheduler: Some("none".into()),
         read_ahead_kb: Some(128),
         nr_requests: Some(64),
@@ -124,18 +89,8 @@ fn a_named_nvme_drive_that_is_trimmed_and_set_with_f2fs() {
         trim: true,
         ..DeviceSettings::default()
     };
-    let storage = Storage {
-        backing: device("/dev/nvme1n1"),
-        filesystem: filesystem("f2fs"),
-        device: device_settings,
-        ..Storage::default()
-    };
-    let stack = design(&storage, true).unwrap();
-    insta::assert_snapshot!(format!(
-        "{}\n--\n{}",
-        lines(&stack.steps()),
-        lines(&stack.take_down_steps())
-    ));
+    let storage = Storage { device: settings, ..on(device("/dev/nvme1n1"), "f2fs") };
+    insta::assert_snapshot!(up_and_down(&design(&storage, true).unwrap()));
 }
 
 #[test]
@@ -148,10 +103,8 @@ fn a_plain_directory_whose_device_is_set_by_hdparm_and_by_the_users_own_commands
         restore: words("storcli64 /c0/v0 set wrcache=wb"),
     };
     let on_a_drive = Storage {
-        backing: device("/dev/sdb"),
-        filesystem: filesystem("ext4"),
         device: DeviceSettings { write_cache: Some(false), ..DeviceSettings::default() },
-        ..Storage::default()
+        ..on(device("/dev/sdb"), "ext4")
     };
     let steps = lines(&design(&on_a_drive, false).unwrap().steps());
     assert!(steps.contains("run: hdparm -W0 /dev/sdb"), "{steps}");
@@ -187,22 +140,13 @@ fn the_cache_of_a_raid_controller_is_set_by_each_manufacturers_program() {
 fn main_memory_with_and_without_a_filesystem() {
     let backing = Backing::Ram(Bytes(1 << 30));
     insta::assert_snapshot!(shown(&Storage { backing: backing.clone(), ..Storage::default() }));
-    insta::assert_snapshot!(shown(&Storage {
-        backing,
-        filesystem: filesystem("ext2"),
-        ..Storage::default()
-    }));
+    insta::assert_snapshot!(shown(&on(backing, "ext2")));
 }
 
 #[test]
 fn a_zpool_over_two_loop_files() {
     let members = vec![loop_file(None), loop_file(None)];
-    let storage = Storage {
-        backing: raid(members, None),
-        filesystem: filesystem("zfs"),
-        ..Storage::default()
-    };
-    insta::assert_snapshot!(shown(&storage));
+    insta::assert_snapshot!(shown(&on(raid(members, None), "zfs")));
 }
 
 fn module_parameters(module: &str, parameters: &[(&str, &str)]) -> DeviceSettings {
@@ -217,13 +161,8 @@ fn module_parameters(module: &str, parameters: &[(&str, &str)]) -> DeviceSetting
 #[test]
 fn parameters_of_a_module_are_written_once_the_pool_is_made_and_put_back_first() {
     let parameters = [("zfs_arc_shrink_shift", "14"), ("zfs_prefetch_disable", "1")];
-    let storage = Storage {
-        backing: loop_file(None),
-        filesystem: filesystem("zfs"),
-        device: module_parameters("zfs", &parameters),
-        ..Storage::default()
-    };
-    insta::assert_snapshot!(shown(&storage));
+    let device = module_parameters("zfs", &parameters);
+    insta::assert_snapshot!(shown(&Storage { device, ..on(loop_file(None), "zfs") }));
 }
 
 /// Error and help of a stack that must not be designed.
@@ -235,45 +174,32 @@ fn refused(storage: &Storage) -> String {
 
 #[test]
 fn what_does_not_go_together_is_refused() {
-    let with = |backing, name: Option<&str>| Storage {
-        backing,
-        filesystem: name.and_then(filesystem),
-        ..Storage::default()
-    };
-    let odd = LoopFile {
-        directory: None,
-        size: Bytes(1 << 30),
-        sector_size: Some(520),
-        direct_io: false,
-        offset: None,
-    };
+    let bare = |backing| Storage { backing, ..Storage::default() };
+    let image = image(Bytes(1 << 30));
+    let odd = LoopFile { sector_size: Some(520), direct_io: false, ..image.clone() };
+    let misplaced = LoopFile { direct_io: false, offset: Some(Bytes(1000)), ..image };
+    let chunk = Some(Bytes(5000));
     let two = || vec![device("/dev/sdb"), device("/dev/sdc")];
     let trimmed = DeviceSettings { trim: true, ..DeviceSettings::default() };
     let refusals = [
-        with(Backing::Directory(None), Some("xfs")),
-        with(device("/dev/sdb"), None),
-        with(loop_file(None), Some("ext5")),
-        with(Backing::Loop(odd.clone()), Some("ext4")),
-        with(
-            Backing::Loop(LoopFile { sector_size: None, offset: Some(Bytes(1000)), ..odd.clone() }),
-            Some("ext4"),
-        ),
-        with(raid(vec![device("/dev/sdb")], None), Some("ext4")),
-        with(raid(vec![device("/dev/sdb"), Backing::Directory(None)], None), Some("ext4")),
-        with(raid(vec![device("/dev/sdb"), device("/dev/sdb")], None), Some("ext4")),
-        with(raid(two(), Some(Striper::Btrfs)), Some("ext4")),
-        with(
-            Backing::Raid0(Raid0 { members: two(), by: None, chunk: Some(Bytes(5000)) }),
-            Some("ext4"),
-        ),
+        on(Backing::Directory(None), "xfs"),
+        bare(device("/dev/sdb")),
+        on(loop_file(None), "ext5"),
+        on(Backing::Loop(odd), "ext4"),
+        on(Backing::Loop(misplaced), "ext4"),
+        on(raid(vec![device("/dev/sdb")], None), "ext4"),
+        on(raid(vec![device("/dev/sdb"), Backing::Directory(None)], None), "ext4"),
+        on(raid(vec![device("/dev/sdb"), device("/dev/sdb")], None), "ext4"),
+        on(raid(two(), Some(Striper::Btrfs)), "ext4"),
+        on(Backing::Raid0(Raid0 { members: two(), by: None, chunk }), "ext4"),
         Storage {
             device: module_parameters("../kernel", &[("panic", "1")]),
-            ..with(device("/dev/sdb"), Some("ext4"))
+            ..on(device("/dev/sdb"), "ext4")
         },
-        Storage { device: trimmed, ..with(device("/dev/sdb"), Some("zfs")) },
+        Storage { device: trimmed, ..on(device("/dev/sdb"), "zfs") },
         Storage {
             limit: Some(Limit { read_bps: Some(1), ..Limit::default() }),
-            ..with(Backing::Ram(Bytes(1 << 20)), None)
+            ..bare(Backing::Ram(Bytes(1 << 20)))
         },
     ];
     insta::assert_snapshot!(refusals.map(|s| refused(&s)).join("\n"));

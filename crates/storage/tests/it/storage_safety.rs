@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::common::disks::{Disk, Mounted, Running, can, checked, run};
+use crate::common::stacks::on;
 use crate::common::{Place, RUN};
 use pgdyno_exec::account::server_account;
 use pgdyno_exec::device::claim::Claim;
@@ -16,9 +17,9 @@ use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
 use pgdyno_exec::{ExecContext, Executor as _, Step, StepError};
 use pgdyno_model::Advice;
-use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
+use pgdyno_model::storage::Backing;
 use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
-use pgdyno_test_support::{needs, wait_for};
+use pgdyno_test_support::{assert_contains, needs, wait_for};
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {
@@ -92,10 +93,7 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
     {
         let _open = File::options().write(true).open(&disk.device).unwrap();
         let error = disk.refused(&disk.wipe());
-        assert!(
-            error.to_string().contains(&format!("process {} (", std::process::id())),
-            "{error}"
-        );
+        assert_contains(error.to_string(), &[&format!("process {} (", std::process::id())]);
     }
     refused_under_any_name(&disk, &place);
     refused_while_mapped(&disk, &place);
@@ -172,8 +170,7 @@ fn refused_while_mapped(disk: &Disk, place: &Place) {
     wait_for("a mapping", || ready.exists().then_some(()));
     fs::remove_file(&node).unwrap();
     let error = disk.refused(&disk.wipe());
-    assert!(error.to_string().contains(&format!("process {} (", child.0.id())), "{error}");
-    assert!(error.to_string().contains("in memory"), "{error}");
+    assert_contains(error.to_string(), &[&format!("process {} (", child.0.id()), "in memory"]);
 }
 
 /// A loop device lies over it, attached by the name `node`, which `is_removed` then.
@@ -288,14 +285,7 @@ fn a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped() {
         run("mkfs.ext4", &["-q", small.path()]);
         let before = small.checksum();
         let plan = |disk: &Disk| {
-            let storage = Storage {
-                backing: Backing::Device(disk.device.clone()),
-                filesystem: Some(FilesystemChoice {
-                    name: filesystem.into(),
-                    ..FilesystemChoice::default()
-                }),
-                ..Storage::default()
-            };
+            let storage = on(Backing::Device(disk.device.clone()), filesystem);
             let wipe = disk.wipe();
             let around =
                 Surroundings { default_directory: place.path(), account: &account, wipe: &wipe };
@@ -345,9 +335,8 @@ fn another_device_under_the_same_name_is_noticed_before_it_is_written() {
 
 #[test]
 fn a_named_device_is_made_only_with_consent_and_bears_nothing_afterwards() {
-    if can("a_named_device_is_made_only_with_consent_and_bears_nothing_afterwards") {
-        assert_bears_nothing(&["ext4", "btrfs", "xfs"]);
-    }
+    needs!(can);
+    assert_bears_nothing(&["ext4", "btrfs", "xfs"]);
 }
 
 /// A device with a signature is refused without consent; each of the filesystems is made on it, and
@@ -358,18 +347,10 @@ pub(crate) fn assert_bears_nothing(filesystems: &[&str]) {
     run("mkfs.ext4", &["-q", disk.path()]);
     let small = Disk::new(&place, "small", &[]);
     run("mkfs.ext4", &["-q", small.path()]);
-    let on = |disk: &Disk, filesystem: &str| Storage {
-        backing: Backing::Device(disk.device.clone()),
-        filesystem: Some(FilesystemChoice {
-            name: filesystem.into(),
-            ..FilesystemChoice::default()
-        }),
-        ..Storage::default()
-    };
     let account = server_account().unwrap();
     let plan = |disk: &Disk, filesystem: &str, wipe: &Wipe| {
         let around = Surroundings { default_directory: place.path(), account: &account, wipe };
-        Stack::plan("disk", &on(disk, filesystem), &around)
+        Stack::plan("disk", &on(Backing::Device(disk.device.clone()), filesystem), &around)
     };
     for wipe in [Wipe::default(), Wipe { overwrite_signature: false, ..small.wipe() }] {
         let before = small.checksum();

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::AtomicBool;
 
-use crate::common;
 use crate::common::leftovers::{kill_owners, make_directory, runs};
-use crate::common::{Place, RUN};
+use crate::common::{self, Place, RUN};
 use pgdyno_exec::beneath::FileIdentity;
 use pgdyno_exec::journal::{Journal, MARKER, OwnedResource, file_mark};
 use pgdyno_model::Advice;

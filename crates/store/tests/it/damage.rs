@@ -1,5 +1,4 @@
 //! A damaged or hostile store is told, and never shown as if it were whole.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_model::Advice;
 use pgdyno_test_support::{records, test_name};

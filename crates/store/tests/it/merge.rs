@@ -1,5 +1,4 @@
 //! Stores merged in any order, any number of times, hold the same records.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! The store keeps what it is given, and only that.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::crash::Failing;
@@ -8,16 +7,15 @@ use pgdyno_model::{Advice, LevelValue, TrialRecord, Verdict};
 use pgdyno_store::{Hold, Store, StoreError, Stored};
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{
-    RUN, crash_record, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record,
+    RUN, crash_record, failed_trial, fill, filled, fsync_probe, fsync_rate, plan, run_record,
     session_record, store, trial,
 };
 use rusqlite::Connection;
 
 #[test]
 fn everything_comes_back_as_it_was_stored() {
-    let (_folder, mut store) = store();
+    let (_folder, store) = filled(plan(2), Some(3));
     let record = run_record(plan(2));
-    fill(&mut store, &record, Some(3));
     let path = store.path().to_owned();
     drop(store);
 
@@ -90,15 +88,13 @@ fn imported_figures_come_back_are_kept_once_and_are_no_runs() {
 
 #[test]
 fn service_time_comes_back_and_is_shown_beside_latency() {
-    let (_folder, mut store) = store();
     let mut plan = plan(2);
     for treatment in &mut plan.treatments {
         treatment.options.rate = Some(100.0);
     }
-    let record = run_record(plan);
-    fill(&mut store, &record, None);
+    let (_folder, store) = filled(plan.clone(), None);
     let first = &store.trials(RUN).unwrap()[0];
-    let given = trial(&record.plan, record.plan.trials[0]);
+    let given = trial(&plan, plan.trials[0]);
     assert!(*first == given && first.measurement.as_ref().unwrap().service.is_some());
     let report = pgdyno_report::RunReport::read(&store, RUN).unwrap();
     let view = &report.view;
@@ -113,9 +109,7 @@ fn service_time_comes_back_and_is_shown_beside_latency() {
 
 #[test]
 fn a_store_of_version_1_opens_with_its_histograms() {
-    let (folder, mut store) = store();
-    let record = run_record(plan(1));
-    fill(&mut store, &record, None);
+    let (folder, store) = filled(plan(1), None);
     let old = folder.path().join("old.sqlite3");
     {
         // What version 1 had is what the first script makes, filled from the new one.
@@ -164,8 +158,7 @@ fn a_store_of_version_1_opens_with_its_histograms() {
 
 #[test]
 fn no_row_can_be_changed_or_removed() {
-    let (_folder, mut store) = store();
-    fill(&mut store, &run_record(plan(1)), Some(3));
+    let (_folder, mut store) = filled(plan(1), Some(3));
     store.add_import(&imported("a report")).unwrap();
     store.extend_run(RUN, pgdyno_model::units::Epoch(2), &[], &plan(2)).unwrap();
     let raw = Connection::open(store.path()).unwrap();
@@ -201,9 +194,8 @@ fn no_row_can_be_changed_or_removed() {
 
 #[test]
 fn plain_sql_finds_results_by_level_and_counters_by_name() {
-    let (_folder, mut store) = store();
+    let (_folder, store) = filled(plan(3), None);
     let record = run_record(plan(3));
-    fill(&mut store, &record, None);
     let raw = Connection::open(store.path()).unwrap();
     let (level, trials, tps): (i64, i64, f64) = raw
         .query_row(
@@ -477,8 +469,7 @@ fn several_processes_may_use_one_store() {
 
 #[test]
 fn crash_tests_are_found_by_name_and_read_back_whole() {
-    let (_folder, mut store) = store();
-    fill(&mut store, &run_record(plan(1)), None);
+    let (_folder, mut store) = filled(plan(1), None);
     let alone = crash_record(7, Verdict::Fail(Failing::Lost));
     store.add_crash(None, &alone).unwrap();
     assert_eq!(store.crash(&alone.id).unwrap(), alone);

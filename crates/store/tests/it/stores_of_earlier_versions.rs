@@ -1,5 +1,4 @@
 //! Stores that earlier versions made open in this one, and show the figures that they showed.
-#![allow(missing_docs, clippy::unwrap_used)] // a test fails by unwrapping
 
 use std::io::Read;
 use std::path::Path;

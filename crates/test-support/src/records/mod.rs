@@ -28,12 +28,13 @@ use pgdyno_model::{
 };
 
 pub use probes::fsync_probe;
-pub use stores::{fill, fill_on, fill_with, store};
+pub use stores::{add_run, analysed_run, fill, fill_on, fill_with, filled, store};
 
 /// Id of the run that never happened.
 pub const RUN: &str = "quickstart-20261121T070000Z-abcd";
 const SECONDS: u32 = 5;
-const START: u64 = 1_795_244_400_000_000_000;
+/// 2026-11-21 07:00:00 UTC, in nanoseconds.
+pub(crate) const START: u64 = 1_795_244_400_000_000_000;
 
 /// A small generator of uniform and normal deviates (xorshift64*, Box–Muller): the same values
 /// everywhere.
@@ -160,22 +161,28 @@ pub fn session_record() -> SessionRecord {
             ..HostFacts::default()
         },
         storage: vec![StorageFacts {
-            name: "here".into(),
-            directory: "/var/lib/pgdyno".into(),
-            filesystem: "ext4".into(),
-            mount_point: "/".into(),
-            mount_options: "rw,relatime".into(),
-            source: "/dev/vda1".into(),
             device: Some("vda1".into()),
             disk: Some("vda".into()),
-            model: None,
             rotational: Some(false),
             scheduler: Some("mq-deadline".into()),
             write_cache: Some("write back".into()),
-            size: Bytes(100_000_000_000),
-            available: Bytes(60_000_000_000),
-            ..StorageFacts::default()
+            ..storage_facts()
         }],
+    }
+}
+
+/// A storage whose device is not known.
+pub(crate) fn storage_facts() -> StorageFacts {
+    StorageFacts {
+        name: "here".into(),
+        directory: "/var/lib/pgdyno".into(),
+        filesystem: "ext4".into(),
+        mount_point: "/".into(),
+        mount_options: "rw,relatime".into(),
+        source: "/dev/vda1".into(),
+        size: Bytes(100_000_000_000),
+        available: Bytes(60_000_000_000),
+        ..StorageFacts::default()
     }
 }
 
@@ -212,16 +219,9 @@ pub fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
     let per_second = base * drift;
     let m = measured(treatment, per_second, &mut random);
     let rows = i64::try_from(m.acknowledged()).unwrap();
+    let begun = empty_trial(planned);
     TrialRecord {
-        ordinal: planned.ordinal,
-        block: planned.block,
-        treatment: planned.treatment,
-        repeat: planned.repeat,
-        started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
-        measured_at: Some(Epoch(
-            START + 10_000_000_000 * u64::from(planned.ordinal) + 3_000_000_000,
-        )),
-        failure: None,
+        measured_at: Some(Epoch(begun.started_at.0 + 3_000_000_000)),
         measurement: Some(m),
         server_count: Some(ServerCount {
             xact_commit: rows + 9,
@@ -231,6 +231,7 @@ pub fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
         server: Some(server(treatment)),
         telemetry: telemetry(per_second, planned.treatment < 2),
         server_log: SERVER_LOG.into(),
+        ..begun
     }
 }
 
@@ -322,10 +323,7 @@ fn server(treatment: &Treatment) -> ServerFacts {
     ServerFacts {
         version: "PostgreSQL 15.14 (Debian 15.14-0+deb12u1) on x86_64-pc-linux-gnu".into(),
         version_num: 150_014,
-        build: BuildSource::Found {
-            bindir: "/usr/lib/postgresql/15/bin".into(),
-            how: "Debian's folder".into(),
-        },
+        build: build_source(),
         settings: vec![
             setting("synchronous_commit", &treatment.settings["synchronous_commit"], None),
             setting("fsync", "on", None),
@@ -336,59 +334,66 @@ fn server(treatment: &Treatment) -> ServerFacts {
     }
 }
 
+/// Where the server's programs were found.
+pub(crate) fn build_source() -> BuildSource {
+    let bindir = "/usr/lib/postgresql/15/bin".into();
+    BuildSource::Found { bindir, how: "Debian's folder".into() }
+}
+
 fn telemetry(per_second: f64, waits: bool) -> Vec<Table> {
     let columns = |list: &[(&str, &str)]| -> Vec<Column> {
         list.iter()
             .map(|(n, u)| Column { name: (*n).into(), unit: (*u).into(), kind: Kind::Counter })
             .collect()
     };
-    let samples = |rates: &[f64]| -> Vec<Sample> {
-        (0..=SECONDS)
+    // Counters of a probe: their names, units and rates.
+    let table = |probe: &str, counters: &[(&str, &str, f64)]| Table {
+        probe: probe.into(),
+        columns: columns(&counters.iter().map(|(n, u, _)| (*n, *u)).collect::<Vec<_>>()),
+        samples: (0..=SECONDS)
             .map(|t| Sample {
                 t_s: f64::from(t) - 0.001,
-                values: rates.iter().map(|r| Some(1e6 + (r * f64::from(t)).round())).collect(),
+                values: counters
+                    .iter()
+                    .map(|(.., rate)| Some(1e6 + (rate * f64::from(t)).round()))
+                    .collect(),
             })
-            .collect()
+            .collect(),
+        unavailable: None,
     };
     let busy = (per_second / 100.0).min(90.0);
     let flushes = if waits { per_second } else { 5.0 };
     vec![
-        Table {
-            probe: "cpu".into(),
-            columns: columns(&[("user", "s"), ("system", "s"), ("iowait", "s"), ("idle", "s")]),
-            samples: samples(&[busy, busy / 2.0, 20.0, 180.0 - 1.5 * busy]),
-            unavailable: None,
-        },
-        Table {
-            probe: "diskstats".into(),
-            columns: columns(&[
-                ("vda.wr_ios", "count"),
-                ("vda.wr_sectors", "count"),
-                ("vda.io_ticks", "ms"),
-                ("vda.fl_ios", "count"),
-            ]),
-            samples: samples(&[per_second * 1.2, per_second * 30.0, 700.0, flushes]),
-            unavailable: None,
-        },
-        Table {
-            probe: "pg_stat_wal".into(),
-            columns: columns(&[("wal_bytes", "bytes")]),
-            samples: samples(&[per_second * 600.0]),
-            unavailable: None,
-        },
-        Table {
-            probe: "wait_events".into(),
-            columns: columns(&[
-                ("polls", "count"),
-                ("state.active", "count"),
-                ("load.IO:WALSync", "count"),
-                ("load.CPU", "count"),
-                ("load.Client:ClientRead", "count"),
-                ("walwriter.IO:WALSync", "count"),
-            ]),
-            samples: samples(&[10.0, 9.0, if waits { 7.0 } else { 0.0 }, 2.0, 1.0, 3.0]),
-            unavailable: None,
-        },
+        table(
+            "cpu",
+            &[
+                ("user", "s", busy),
+                ("system", "s", busy / 2.0),
+                ("iowait", "s", 20.0),
+                ("idle", "s", 180.0 - 1.5 * busy),
+            ],
+        ),
+        table(
+            "diskstats",
+            &[
+                ("vda.wr_ios", "count", per_second * 1.2),
+                ("vda.wr_sectors", "count", per_second * 30.0),
+                ("vda.io_ticks", "ms", 700.0),
+                ("vda.fl_ios", "count", flushes),
+            ],
+        ),
+        table("pg_stat_wal", &[("wal_bytes", "bytes", per_second * 600.0)]),
+        table(
+            "wait_events",
+            &[
+                ("polls", "count", 10.0),
+                ("state.active", "count", 9.0),
+                ("load.IO:WALSync", "count", if waits { 7.0 } else { 0.0 }),
+                ("load.CPU", "count", 2.0),
+                ("load.Client:ClientRead", "count", 1.0),
+                ("walwriter.IO:WALSync", "count", 3.0),
+            ],
+        ),
         Table {
             probe: "observer".into(),
             columns: columns(&[("sampler_cpu", "s"), ("backends_cpu", "s")]),
@@ -426,20 +431,29 @@ pub fn generators(names: &[&str]) -> Vec<GeneratorMeasurement> {
 /// A trial of `planned` whose server died.
 pub fn failed_trial(planned: PlannedTrial) -> TrialRecord {
     TrialRecord {
+        failure: Some(Failure::new(
+            FailureKind::Server,
+            "the server ended during the warm-up: could not write to file: No space left on device",
+        )),
+        server_log: "PANIC:  could not write to file\n".into(),
+        ..empty_trial(planned)
+    }
+}
+
+/// A trial of `planned` that has begun, and nothing more.
+pub(crate) fn empty_trial(planned: PlannedTrial) -> TrialRecord {
+    TrialRecord {
         ordinal: planned.ordinal,
         block: planned.block,
         treatment: planned.treatment,
         repeat: planned.repeat,
         started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
         measured_at: None,
-        failure: Some(Failure::new(
-            FailureKind::Server,
-            "the server ended during the warm-up: could not write to file: No space left on device",
-        )),
+        failure: None,
         measurement: None,
         server_count: None,
         server: None,
         telemetry: Vec::new(),
-        server_log: "PANIC:  could not write to file\n".into(),
+        server_log: String::new(),
     }
 }

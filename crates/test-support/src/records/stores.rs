@@ -1,21 +1,32 @@
 //! Stores that hold such records.
 
-use pgdyno_analysis::RunView;
-use pgdyno_analysis::analyse;
+use pgdyno_analysis::{RunView, analyse};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::{SessionEnd, SessionRecord};
-use pgdyno_model::{CrashRecord, ProbeRecord, RunRecord, TrialRecord, Verdict};
+use pgdyno_model::{CrashRecord, Plan, ProbeRecord, RunRecord, TrialRecord, Verdict};
 use pgdyno_store::Store;
 
 use super::crash::crash_record;
 use super::probes::fsync_probe;
-use super::{RUN, failed_trial, fsync_rate, session_record, trial};
+use super::{RUN, failed_trial, fsync_rate, run_record, session_record, trial};
 
 /// A store in a folder of its own.
 pub fn store() -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path().join("deep/er/store.db")).unwrap();
     (folder, store)
+}
+
+/// A store with the whole run of `plan`, as [`fill`] has it.
+pub fn filled(plan: Plan, failing: Option<u32>) -> (tempfile::TempDir, Store) {
+    let (folder, mut store) = store();
+    fill(&mut store, &run_record(plan), failing);
+    (folder, store)
+}
+
+/// Analyses a run of `plan` in a store of its own, each trial after `change`.
+pub fn analysed_run(plan: Plan, change: impl Fn(&mut TrialRecord)) -> RunView {
+    fill_with(&mut store().1, &run_record(plan), change)
 }
 
 /// The whole run: 4 treatments × 3 trials, of which `failing` (an ordinal) failed.
@@ -67,13 +78,28 @@ pub fn fill_on(
     session: &SessionRecord,
     change: impl Fn(&mut TrialRecord),
 ) -> RunView {
-    store.begin_run(record).unwrap();
-    let session = store.begin_session(&record.id, session).unwrap();
-    for planned in &record.plan.trials {
+    let trials = record.plan.trials.iter().map(|planned| {
         let mut t = trial(&record.plan, *planned);
         change(&mut t);
-        store.add_trial(&record.id, session, &t).unwrap();
+        t
+    });
+    add_run(store, record, session, SessionEnd::Completed, trials)
+}
+
+/// Stores a run with these trials, in one session that began and ended as is said. Returns the
+/// analysed run.
+pub fn add_run(
+    store: &mut Store,
+    record: &RunRecord,
+    session: &SessionRecord,
+    end: SessionEnd,
+    trials: impl IntoIterator<Item = TrialRecord>,
+) -> RunView {
+    store.begin_run(record).unwrap();
+    let session = store.begin_session(&record.id, session).unwrap();
+    for trial in trials {
+        store.add_trial(&record.id, session, &trial).unwrap();
     }
-    store.end_session(session, SessionEnd::Completed).unwrap();
+    store.end_session(session, end).unwrap();
     analyse(store, &record.id).unwrap()
 }

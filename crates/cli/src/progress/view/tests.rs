@@ -5,6 +5,7 @@ use pgdyno_model::facts::Owner;
 use pgdyno_model::live::Outlook;
 use pgdyno_model::units::Epoch;
 use pgdyno_report::live::LiveRecord;
+use pgdyno_test_support::live_run;
 
 use super::*;
 
@@ -16,19 +17,17 @@ fn planned(ordinal: u32) -> PlannedTrial {
 }
 
 fn begun(treatments: [&str; 4], trials: u32) -> LiveRecord {
+    let owner = Owner { pid: 1, started_ticks: 2, boot_id: "b".into(), host: None };
     LiveRecord::Begun(LiveRun {
-        schema: LiveRun::SCHEMA.into(),
-        run: "quickstart-20261122-081503-kwjz".into(),
         recipe: "quickstart".into(),
-        question: None,
         started_at: Epoch(0),
-        owner: Owner { pid: 1, started_ticks: 2, boot_id: "b".into(), host: None },
         treatments: treatments.map(str::to_owned).to_vec(),
         trials: (0..trials).map(planned).collect(),
         done: vec![0],
         warm_up_s: 5.0,
         window_s: Some(30.0),
         is_open_ended: true,
+        ..live_run("quickstart-20261122-081503-kwjz", owner)
     })
 }
 

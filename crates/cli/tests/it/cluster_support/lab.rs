@@ -1,7 +1,6 @@
 //! `pgdyno run --hosts` on the nodes of a scheduler.
 
 // Helpers of tests fail as tests do; figures for the docs.
-#![allow(unreachable_pub, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -85,8 +84,7 @@ impl Lab {
         wait_for("nothing left", || (self.at_work() == 0).then_some(()));
         eprintln!("kill -9: nothing was left after {:.2} s", killed.elapsed().as_secs_f64());
 
-        let done = self.run(&all);
-        assert_eq!(done.code, Some(0), "{}", done.err);
+        let done = self.run(&all).exits(0);
         eprintln!("{}", done.out);
         let mut origins: Vec<String> =
             read_column(&self.world.store(), "SELECT source FROM arrival").unwrap();
@@ -101,9 +99,8 @@ impl Lab {
         assert!(self.nodes.iter().all(|node| listed.contains(node)), "{listed}");
         assert_eq!(self.at_work(), 0);
 
-        let absent = self.run("absent");
-        assert_eq!(absent.code, Some(1), "{}", absent.err);
-        assert!(absent.err.contains("host absent: FAILED: "), "{}", absent.err);
+        let absent = self.run("absent").exits(1);
+        absent.says("host absent: FAILED: ");
         eprintln!("{}", absent.err);
     }
 }

@@ -1,18 +1,17 @@
 //! Loads on the nodes of a scheduler, and the processes of their workers.
 
-#![allow(unreachable_pub, clippy::unwrap_used)]
-#![allow(clippy::print_stderr)] // figures for the docs
-
 pub mod lab;
 
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use pgdyno_exec::process::Identity;
 use pgdyno_test_support::{PASSWORD, Server, Session, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::generators_support;
-pub use crate::generators_support::{CLIENTS, pgbench, server_with_tables, text};
+pub use crate::generators_support::{CLIENTS, pgbench, server_with_tables};
+use crate::support::{Ended, ended, finish};
 
 /// Test bed: a server, a session on it, and the cluster's address if it has one.
 pub struct Bench {
@@ -39,8 +38,8 @@ impl Bench {
     }
 
     /// Runs a load to its end.
-    pub fn run(&self, generators: &str, args: &[&str]) -> Output {
-        self.command(generators).args(args).output().unwrap()
+    pub fn run(&self, generators: &str, args: &[&str]) -> Ended {
+        ended(self.command(generators).args(args).output().unwrap())
     }
 
     /// Starts two minutes of load with six clients. Returns once they are at work.
@@ -57,6 +56,43 @@ impl Bench {
         let before = self.session.count(commits);
         wait_for("a load", || (self.session.count(commits) > before + 1000).then_some(()));
         child
+    }
+
+    /// Asserts that three `nodes` offer one load of `generators` and are named.
+    pub fn assert_one_load(&self, generators: &str, nodes: [&str; 3]) {
+        let ended = self.run(generators, &["-c", "6", "-j", "3", "-t", "100"]).exits(0);
+        ended.prints("actually processed: 600/600");
+        for node in nodes {
+            ended.prints(format!("pgdyno: {node} "));
+        }
+        eprintln!("{}", ended.out);
+    }
+
+    /// Asserts that a load of `generators` ends after `kill`, with `words`, and leaves nothing.
+    pub fn assert_ends(
+        &mut self,
+        generators: &str,
+        (what, words): (&str, &[&str]),
+        kill: impl FnOnce(&Child),
+    ) {
+        let run = self.start(generators);
+        let since = Instant::now();
+        kill(&run);
+        let ended = finish(run);
+        self.assert_all_gone(&format!("kill -9 of {what}"), since);
+        assert_failed(ended, words);
+    }
+
+    /// Asserts that a coordinator of `generators` leaves nothing, be it killed or interrupted.
+    pub fn assert_coordinator_leaves_nothing(&mut self, generators: &str) {
+        for (signal, status) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
+            let run = self.start(generators);
+            let since = Instant::now();
+            kill_process(Pid::from_child(&run), signal).unwrap();
+            let ended = finish(run);
+            assert_eq!(ended.code, status.or(ended.code));
+            self.assert_all_gone(&format!("{signal:?} of pgdyno"), since);
+        }
     }
 
     /// Waits until neither a worker nor a client is left, and prints how long that took.
@@ -96,12 +132,8 @@ pub fn worker(name: &str) -> Identity {
 }
 
 /// Asserts that a load was not valid, and why.
-pub fn assert_failed(output: &Output, words: &[&str]) {
-    let (out, err) = text(output);
-    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+pub fn assert_failed(ended: Ended, words: &[&str]) {
+    let Ended { out, err, .. } = ended.fails(words);
     assert!(!out.contains("tps"), "{out}");
-    for word in words {
-        assert!(err.contains(word), "no `{word}` in {err}");
-    }
     eprintln!("{}", err.lines().find(|line| line.contains("error:")).unwrap_or_default());
 }

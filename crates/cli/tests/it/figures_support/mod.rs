@@ -1,13 +1,12 @@
 //! Runs that lie beside the docs' pages, and tables of their figures.
 
-#![allow(unreachable_pub, clippy::unwrap_used)] // helpers of tests fail as tests do
-
 pub mod bars;
 
+use pgdyno_test_support::median;
 use pgdyno_text::format;
 use serde_json::Value;
 
-use crate::support::docs;
+use crate::support::{docs, elements};
 
 /// A run as `pgdyno export --format json --redact` has it under `run`, with some of its telemetry.
 pub struct Run {
@@ -170,7 +169,7 @@ impl Treatment<'_> {
 
     /// The median of the trials' tps.
     pub fn median(&self) -> f64 {
-        median(self.trials())
+        median(&self.trials())
     }
 
     /// Returns the places of the completed trials in the run, from 1.
@@ -180,13 +179,13 @@ impl Treatment<'_> {
 
     /// Returns the median over the trials of the counter `column`'s growth (per second).
     pub fn rate(&self, column: &str) -> f64 {
-        median(self.ordinals().map(|at| self.run.rate(at, column)).collect())
+        median(&self.ordinals().map(|at| self.run.rate(at, column)).collect::<Vec<_>>())
     }
 
     /// The median of all samples of the gauge `column`.
     pub fn gauge(&self, column: &str) -> f64 {
         let samples = self.ordinals().flat_map(|at| self.run.samples(at, column));
-        median(samples.map(|(_, value)| value).collect())
+        median(&samples.map(|(_, value)| value).collect::<Vec<_>>())
     }
 
     /// The medians of the parts of CPU time that were idle (`idle` of telemetry's `cpu`) and that
@@ -293,20 +292,10 @@ pub fn assert_drawn(page: &str, name: &str, picture: &str) {
 
 /// Operations a second of a probe's test.
 pub fn operations(probe: &Value, group: &str, test: &str) -> f64 {
-    let mut all = probe["result"]["tests"].as_array().unwrap().iter();
+    let mut all = elements(&probe["result"]["tests"]);
     let found = all.find(|one| one["group"] == group && one["name"] == test).unwrap();
     let measured = &found["outcome"]["measured"];
     measured["operations"].as_f64().unwrap() / measured["seconds"].as_f64().unwrap()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 {
-        values[middle]
-    } else {
-        f64::midpoint(values[middle - 1], values[middle])
-    }
 }
 
 /// A table as the pages have them.
@@ -315,10 +304,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns.
-    pub fn new(columns: &[&str]) -> Self {
-        let head = format!("| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
-        Self { text: head }
+    /// A table with this head, its cells parted by ` | `.
+    pub fn new(head: &str) -> Self {
+        let columns = head.split(" | ").count();
+        Self { text: format!("| {head} |\n|{}\n", "---|".repeat(columns)) }
     }
 
     /// Adds a row.

@@ -1,11 +1,11 @@
 //! Loads of several generators on a server of the test's own, by TCP.
 
-#![allow(unreachable_pub, clippy::unwrap_used)]
-
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use pgdyno_model::target::Address;
 use pgdyno_test_support::{PASSWORD, Server, Session};
+
+use crate::support::ended;
 
 /// Tests share their machine with others: when a load begins is not their subject.
 pub const ANY_SKEW: &str = "--max-start-skew=60000";
@@ -36,23 +36,7 @@ pub fn server_with_tables() -> Server {
     let server = Server::start();
     // Without accounts: what a load does with them is not the subject of these tests. The branch
     // says the scale.
-    let made = pgbench(&server).args(["-i", "-q", "-I", "dtp"]).output().unwrap();
-    assert!(made.status.success(), "{}", text(&made).1);
+    ended(pgbench(&server).args(["-i", "-q", "-I", "dtp"]).output().unwrap()).exits(0);
     Session::new(&server.unix()).ask("INSERT INTO pgbench_branches VALUES (1, 0)");
     server
-}
-
-/// Standard output and errors.
-pub fn text(output: &Output) -> (String, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
-}
-
-/// Asserts that a program failed, and said `words`.
-pub fn assert_failed(output: &Output, words: &[&str]) {
-    let (out, err) = text(output);
-    assert_eq!(output.status.code(), Some(1), "{out}{err}");
-    for word in words {
-        assert!(err.contains(word), "no `{word}` in {err}");
-    }
 }

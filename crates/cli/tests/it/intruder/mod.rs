@@ -1,7 +1,6 @@
 //! Somebody who speaks TLS to a coordinator and is none of its workers.
 
 // Helpers of tests fail as tests do.
-#![allow(unreachable_pub, clippy::unwrap_used)]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use crate::serve_support::{Events, Served};
-use crate::support::{World, ask};
+use crate::support::{World, ask, elements};
 use pgdyno_model::progress::Event;
 use pgdyno_report::live::LiveRecord;
 
@@ -46,7 +46,7 @@ impl Told {
         let Some(trial) = current["ordinal"].as_u64() else { return };
         self.trial = trial;
         let known: HashSet<Second> = self.seconds.iter().copied().collect();
-        let seconds = current["seconds"].as_array().unwrap().iter().map(|s| second(trial, s));
+        let seconds = elements(&current["seconds"]).map(|s| second(trial, s));
         self.seconds.extend(seconds.filter(|second| !known.contains(second)));
     }
 }

@@ -1,14 +1,14 @@
 //! Runs the pgbench of each major version and `pgdyno pgbench` side by side, on a server of that
 //! version that the test made.
 
-#![allow(unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
-
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use pgdyno_test_support::{pgbench_folders, wait_for};
+
+pub use crate::support::{Ended, ended, signal};
 
 /// The account that runs the server: not root.
 fn account() -> Option<(u32, u32)> {
@@ -37,12 +37,6 @@ pub struct Server {
 
 /// A postmaster; it is stopped with this value.
 struct Process(Child);
-
-pub struct Ended {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
-}
 
 impl Server {
     /// A running server of each major version to compare with, one after the other, with the
@@ -213,14 +207,21 @@ impl Server {
     pub fn run(&self, who: &str, args: &str) -> Ended {
         let words = args.split_whitespace().map(|word| word.trim_matches('\''));
         let output = self.command(who).args(words).output().unwrap();
-        ended(&output)
+        ended(output)
+    }
+
+    /// Fills both databases with pgbench's tables.
+    pub fn fill(&self) {
+        for who in ["ref", "our"] {
+            self.run(who, "-i -q -I dtGvp").exits(0);
+        }
     }
 
     /// Runs `args` (in words) as ours, which finds out by itself which version they are for.
     pub fn run_undialected(&self, args: &str) -> Ended {
         let mut command = self.pgdyno_command();
         ended(
-            &command
+            command
                 .env("PGDATABASE", "our")
                 .arg("pgbench")
                 .args(args.split_whitespace())
@@ -231,7 +232,7 @@ impl Server {
 
     /// Runs `pgdyno` itself with `args` (in words).
     pub fn pgdyno(&self, args: &str) -> Ended {
-        ended(&self.pgdyno_command().args(args.split_whitespace()).output().unwrap())
+        ended(self.pgdyno_command().args(args.split_whitespace()).output().unwrap())
     }
 
     /// A command for `pgdyno` itself, without arguments.
@@ -318,14 +319,6 @@ fn as_account(program: &Path, home: &Path) -> Command {
     command
 }
 
-pub fn ended(output: &Output) -> Ended {
-    Ended {
-        code: output.status.code(),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
 /// Returns the lines of standard error in order, every number as N, without hints and without what
 /// differs from run to run.
 pub fn words(err: &str) -> Vec<String> {
@@ -379,13 +372,6 @@ pub fn numbers_as_n(line: &str) -> String {
         in_number = numeric;
     }
     text
-}
-
-/// Sends a signal to a process of this test's.
-pub fn signal(pid: u32, name: &str) {
-    let status =
-        Command::new("/bin/kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap();
-    assert!(status.success());
 }
 
 /// Whether the file's lines all have the same number of words, and how many.

@@ -1,7 +1,5 @@
 //! A real `pgdyno serve`, asked over sockets of the test's own: every header is the test's.
 
-#![allow(unreachable_pub, clippy::unwrap_used)]
-
 mod schema;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

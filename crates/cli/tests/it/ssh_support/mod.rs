@@ -2,7 +2,6 @@
 
 // Helpers of tests fail as tests do.
 // Each test file uses its own part.
-#![allow(unreachable_pub, clippy::unwrap_used)]
 
 mod network;
 

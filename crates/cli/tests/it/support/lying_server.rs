@@ -1,8 +1,6 @@
 //! A server that leaves out flushes of a class of its files: a library that is preloaded into
 //! `postgres` plays it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,10 +1,9 @@
 //! Runs the real binary in a world of its own: directories, store, state; and finds what it may
 //! have left behind.
 
-#![allow(unreachable_pub, clippy::unwrap_used, clippy::needless_pass_by_value)]
-
 pub mod alike;
 pub mod docs;
+mod ended;
 pub mod fake_server;
 pub mod live;
 pub mod lying_server;
@@ -13,20 +12,15 @@ pub mod terminal;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
+pub use ended::{Ended, ended, finish};
 use pgdyno_test_support::{Scratch, quick_install, small_workload, traces, wait_for};
 
 /// A directory tree for one test. The PostgreSQL cache is the user's own, so that a build is
 /// fetched once.
 pub struct World {
     root: Scratch,
-}
-
-pub struct Ended {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
 }
 
 /// Returns whether this machine lets disks be emulated; otherwise says that `test` is skipped.
@@ -96,6 +90,16 @@ impl World {
         ended(self.command(args).output().unwrap())
     }
 
+    /// Runs the words of `line`, none of which has a space.
+    pub fn run_line(&self, line: &str) -> Ended {
+        self.run(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Runs `crash --json` on this world's disk with `options`, none of which has a space.
+    pub fn crash(&self, options: &str) -> Ended {
+        self.run_line(&format!("crash --json --storage {} {options}", self.disk().display()))
+    }
+
     pub fn spawn<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
@@ -107,17 +111,12 @@ impl World {
 
     /// `show RUN --json`.
     pub fn show(&self, run: &str) -> serde_json::Value {
-        let shown = self.run(&["show", run, "--json"]);
-        assert_eq!(shown.code, Some(0), "{}", shown.err);
-        serde_json::from_str(&shown.out).unwrap()
+        self.run(&["show", run, "--json"]).exits(0).json()
     }
 
     /// The document in the page that `report` makes of `ids`.
     pub fn page(&self, ids: &[&str]) -> serde_json::Value {
-        let made = self.run(&[&["report", "-o", "-"], ids].concat());
-        assert_eq!(made.code, Some(0), "{}", made.err);
-        let (_, data) = made.out.split_once("id=\"pgdyno-data\">").unwrap();
-        serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+        self.run(&[&["report", "-o", "-"], ids].concat()).exits(0).page()
     }
 
     /// Returns the files where clusters are made, and those that the journal still names.
@@ -138,6 +137,28 @@ impl World {
     pub fn assert_nothing_left(&self) {
         assert_eq!(self.left_behind(), Vec::<PathBuf>::new());
         assert_eq!(self.servers(), Vec::<i32>::new());
+    }
+
+    /// The processes that serve emulated disks of this world.
+    pub fn disk_servers(&self) -> Vec<i32> {
+        let named =
+            format!("PGDYNO_EMULATED_DISK={}", self.disk().canonicalize().unwrap().display());
+        let serves = |pid: &i32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(&named)
+        };
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(serves).collect()
+    }
+
+    /// Asserts that nothing of this world is mounted, attached, served or left, nor a ledger.
+    pub fn assert_gone(&self) {
+        assert_eq!(self.traces(), [""; 0]);
+        assert_eq!(self.disk_servers(), [0; 0]);
+        self.assert_nothing_left();
+        let state = std::fs::read_dir(self.path("state/pgdyno")).into_iter().flatten().flatten();
+        let names = state.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        assert_eq!(names.filter(|name| name.contains("ledgers")).collect::<Vec<_>>(), [""; 0]);
     }
 
     /// The postmasters whose data directories lie in this world: by their working directory, so
@@ -195,14 +216,6 @@ pub fn read_column<T: rusqlite::types::FromSql>(
     query.query_map([], |row| row.get(0))?.collect()
 }
 
-pub fn ended(output: Output) -> Ended {
-    Ended {
-        code: output.status.code(),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
 /// Settings that leave one trial of the quickstart, for tests of a run's work around trials.
 pub const ONE_TRIAL: [&str; 3] =
     ["factors.clients=[1]", "factors.synchronous_commit=[\"off\"]", "experiment.repeats=1"];
@@ -220,7 +233,6 @@ pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> 
 
 /// Returns arguments like [`quick`], with a load as fast as the server answers.
 pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
-    let mut args = vec!["run".to_owned(), what.to_owned()];
     let disk = format!("storage.disk.directory={}", world.disk().display());
     // A file of the test's own names its workload.
     let workload =
@@ -234,10 +246,13 @@ pub fn at_full_speed<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<
         "experiment.repeats=3",
     ];
     let short = short.into_iter().chain(workload.as_deref());
-    for set in short.chain(sets.iter().copied()) {
-        args.extend(["--set".to_owned(), set.to_owned()]);
-    }
-    args
+    with_sets(&["run", what], short.chain(sets.iter().copied()))
+}
+
+/// Returns `words` with a `--set` for each of `sets`.
+pub fn with_sets<'a>(words: &[&str], sets: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let sets = sets.into_iter().flat_map(|set| ["--set", set]);
+    words.iter().copied().chain(sets).map(str::to_owned).collect()
 }
 
 /// Returns whether the file exists and is not empty.
@@ -256,8 +271,33 @@ pub fn ask(port: u16, request: &str) -> Option<String> {
     Some(String::from_utf8(answer).unwrap())
 }
 
+/// The fixture `name` of the store's tests, unpacked.
+pub fn unpacked(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/fixtures/store");
+    let file = std::fs::File::open(Path::new(folder).join(name)).unwrap();
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new(file, false).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// Writes a store of pgdyno 0.1.0 to `path`.
+pub fn write_old_store(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, unpacked("0.1.0.sqlite3.xz")).unwrap();
+}
+
+/// The elements of an array.
+pub fn elements(array: &serde_json::Value) -> std::slice::Iter<'_, serde_json::Value> {
+    array.as_array().unwrap().iter()
+}
+
+/// The document in the file.
+pub fn read_json(path: impl AsRef<Path>) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
 /// Sends a signal to a process of this test's.
-pub fn signal(pid: i32, name: &str) {
+pub fn signal(pid: impl std::fmt::Display, name: &str) {
     let status =
         Command::new("/bin/sh").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap();
     assert!(status.success());

@@ -9,6 +9,7 @@ use pgdyno_model::{Find, Plan, PlannedTrial, Search};
 use pgdyno_store::Store;
 use serde_json::Value;
 
+use crate::support::elements;
 use pgdyno_lab::search;
 use pgdyno_test_support::{records::Random, synthetic};
 
@@ -260,8 +261,8 @@ fn any_difference(random: &mut Random, speeds: &[f64], repeats: u32) -> bool {
     world.run(random, ("run", 1), &plan, 0.0, speeds);
     let view = world.show("run");
     let apart = |ratio: &Value| ratio["told_apart"] == true;
-    view["comparisons"].as_array().unwrap().iter().any(|c| apart(&c["ratio"]))
-        || view["treatments"].as_array().unwrap().iter().any(|t| apart(&t["ratio_to_best"]))
+    elements(&view["comparisons"]).any(|c| apart(&c["ratio"]))
+        || elements(&view["treatments"]).any(|t| apart(&t["ratio_to_best"]))
 }
 
 /// Whether the interval of a treatment's ratio to the best, drawn among those that are not the
@@ -295,7 +296,7 @@ fn unfinished(random: &mut Random) -> bool {
     let view = world.show("run");
     let verdict = |ratio: &Value| !ratio["told_apart"].is_null();
     verdict(&view["comparisons"][0]["ratio"])
-        || view["treatments"].as_array().unwrap().iter().any(|t| verdict(&t["ratio_to_best"]))
+        || elements(&view["treatments"]).any(|t| verdict(&t["ratio_to_best"]))
         || world.gate("run:1", "run:2", LESS) != Gate::Undecided
 }
 

@@ -6,6 +6,7 @@ use pgdyno_test_support::synthetic;
 use serde_json::Value;
 
 use super::cells::{Cell, Promise, TPS, World, cell};
+use crate::support::elements;
 
 /// Speeds over six levels, with the fourth the highest.
 const PEAK: [f64; 6] = [0.7, 0.9, 1.0, 1.03, 1.01, 0.95];
@@ -16,10 +17,7 @@ pub(crate) const CELLS: &[Cell] = &[
         Promise::AtMost(5.0),
         |r| {
             let said = judged(r, sweep, 3, 0.03, &|_, _| 1.0);
-            said["courses"]
-                .as_array()
-                .unwrap()
-                .iter()
+            elements(&said["courses"])
                 .any(|course| course["rises"] == true || course["falls"] == true)
         },
     ),
@@ -28,7 +26,7 @@ pub(crate) const CELLS: &[Cell] = &[
         Promise::AtLeast(95.0),
         |r| {
             let said = judged(r, sweep, 3, 0.03, &|_, level| PEAK[level]);
-            said["courses"].as_array().unwrap().iter().all(|course| {
+            elements(&said["courses"]).all(|course| {
                 let [first, last] = [0, 1].map(|end| course["peak"][end].as_u64().unwrap());
                 (first..=last).contains(&3)
             })
@@ -72,8 +70,8 @@ pub(crate) const CELLS: &[Cell] = &[
         |r| {
             let said = judged(r, asked, 3, 0.03, &|_, _| 1.0);
             let is_apart = |ratio: &Value| ratio["told_apart"] == true;
-            let comparisons = said["comparisons"].as_array().unwrap().iter();
-            let treatments = said["treatments"].as_array().unwrap().iter();
+            let comparisons = elements(&said["comparisons"]);
+            let treatments = elements(&said["treatments"]);
             let to_best = treatments.map(|t| &t["ratio_to_best"]);
             comparisons.map(|c| &c["ratio"]).chain(to_best).any(is_apart)
         },
@@ -83,10 +81,7 @@ pub(crate) const CELLS: &[Cell] = &[
         Promise::AtLeast(90.0),
         |r| {
             let said = judged(r, asked, 3, 0.05, &|build, _| [1.0, 0.8][build]);
-            said["comparisons"]
-                .as_array()
-                .unwrap()
-                .iter()
+            elements(&said["comparisons"])
                 .any(|c| c["factor"] == "build" && c["ratio"]["told_apart"] == true)
         },
     ),

@@ -1,8 +1,7 @@
 //! The promises about a host's noise: what other experiments tell of two runs, and forecasts.
 
-use pgdyno_analysis::PairRow;
-use pgdyno_analysis::analyse;
 use pgdyno_analysis::host_noise::{forecast, learn};
+use pgdyno_analysis::{PairRow, analyse};
 use pgdyno_model::Plan;
 
 use super::cells::{ANY_LESS, Cell, Gate, LESS, Promise, TPS, World, cell};

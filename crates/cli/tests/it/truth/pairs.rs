@@ -3,8 +3,7 @@
 //! The program's JSON has the planned pairs only, its pages have all. So these are judged by the
 //! call that both make.
 
-use pgdyno_analysis::PairRow;
-use pgdyno_analysis::analyse;
+use pgdyno_analysis::{PairRow, analyse};
 use pgdyno_model::Plan;
 
 use super::cells::{Cell, Promise, TPS, World, cell};

@@ -21,11 +21,11 @@ fn a_serialization_failure_is_rolled_back_and_counted_once() {
             after(MS, reply)
         })
     };
-    let load = Load { length: Length::Transactions(21), ..Load::new("BEGIN; UPDATE; COMMIT;") };
+    let load = Load::with_count(21, "BEGIN; UPDATE; COMMIT;");
     let seen = load.run(fails_every_third);
     let m = seen.measurement;
     // Multiples of 3 fail at UPDATE, of 7 but not of 3 at COMMIT.
-    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (12, 9, 0));
+    assert_counts(&m, (12, 9, 0));
     assert_eq!(m.counters.failures.get("40001"), Some(&7));
     assert_eq!(m.counters.failures.get("40P01"), Some(&2));
     let statements: Vec<_> = m.scripts[0].statements.iter().map(|s| s.failed).collect();
@@ -66,12 +66,7 @@ fn a_reply_that_nobody_asked_for_ends_the_client_and_is_no_measurement() {
             let pieces: &[usize] = if is_whole { &[usize::MAX] } else { &[1, 5, usize::MAX] };
             for &piece in pieces {
                 let network = Network { read: piece, ..Network::default() };
-                let load = Load {
-                    network,
-                    protocol,
-                    length: Length::Transactions(500),
-                    ..Load::new(script)
-                };
+                let load = Load { network, protocol, ..Load::with_count(500, script) };
                 let answer = |_| -> Answer {
                     let answer = [complete(), ready(b'I'), lie.clone()].concat();
                     let two = [complete(), complete(), ready(b'I'), lie.clone()].concat();
@@ -89,19 +84,14 @@ fn a_reply_that_nobody_asked_for_ends_the_client_and_is_no_measurement() {
                 );
             }
         }
-        let load = Load { protocol, length: Length::Transactions(50), ..Load::new(script) };
+        let load = Load { protocol, ..Load::with_count(50, script) };
         let honest = |_| -> Answer {
             let results = if script == pipeline { 2 } else { 1 };
             let answer = [complete().repeat(results), notices(), ready(b'I'), notices()].concat();
             Box::new(move |_, _| after(MS, answer.clone()))
         };
         let m = load.run(honest).measurement;
-        assert_eq!(
-            (m.transactions, m.counters.aborted_clients),
-            (50, 0),
-            "{protocol:?}: {:?}",
-            m.counters.abort_reasons
-        );
+        assert_counts(&m, (50, 0, 0));
     }
 }
 
@@ -138,44 +128,31 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
         };
         for piece in [1, 3, usize::MAX] {
             let network = Network { read: piece, ..Network::default() };
-            let load = Load { network, length: Length::Transactions(1), ..Load::new("SELECT 1;") };
+            let load = Load { network, ..Load::with_count(1, "SELECT 1;") };
             let m = load.run(answer).measurement;
             if code.is_empty() {
                 // One answer too many, but the client had ended.
-                assert_eq!(
-                    (m.transactions, m.counters.aborted_clients),
-                    (1, 0),
-                    "{:?}",
-                    m.counters.abort_reasons
-                );
+                assert_counts(&m, (1, 0, 0));
                 continue;
             }
-            assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (0, 1, 1));
+            assert_counts(&m, (0, 1, 1));
             assert_eq!(
                 m.counters.failures.get(code),
                 Some(&1),
                 "{words}: {:?}",
                 m.counters.abort_reasons
             );
-            assert!(
-                m.counters.abort_reasons[0].contains(words),
-                "{words}: {:?}",
-                m.counters.abort_reasons
-            );
+            assert_aborted(&m, words);
         }
     }
 }
 
 #[test]
 fn a_script_that_ends_inside_a_transaction_counts_and_ends_its_client() {
-    let load = Load { length: Length::Transactions(5), ..Load::new("BEGIN;") };
+    let load = Load::with_count(5, "BEGIN;");
     let m = load.run(|_| Box::new(|_, _| after(MS, done(b'T')))).measurement;
-    assert_eq!((m.transactions, m.failed, m.counters.aborted_clients), (1, 0, 1));
-    assert!(
-        m.counters.abort_reasons[0].contains("inside a transaction block"),
-        "{:?}",
-        m.counters.abort_reasons
-    );
+    assert_counts(&m, (1, 0, 1));
+    assert_aborted(&m, "inside a transaction block");
 }
 
 #[test]
@@ -200,22 +177,16 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
         })
     };
     let load = |change, protocol| Load {
-        length: Length::Transactions(10),
         protocol,
         change,
         clients: 2,
-        ..Load::new("SELECT 1;")
+        ..Load::with_count(10, "SELECT 1;")
     };
     for protocol in [Protocol::Simple, Protocol::Prepared] {
         let seen = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(1), protocol)
             .run(hangs_up);
         let m = &seen.measurement;
-        assert_eq!(
-            (m.transactions, m.failed, m.counters.aborted_clients),
-            (14, 6, 0),
-            "{:?}",
-            m.counters.abort_reasons
-        );
+        assert_counts(m, (14, 6, 0));
         assert_eq!(m.counters.failures.get("08006"), Some(&6));
         assert_eq!((m.counters.lost_connections, m.counters.reconnections), (6, 6));
         assert_eq!(m.scripts[0].statements[0].failed, 6);
@@ -274,11 +245,7 @@ fn a_client_whose_server_stays_away_tries_again_ever_more_rarely() {
     .run(back)
     .measurement;
     assert_eq!((m.counters.aborted_clients, m.counters.lost_connections), (1, 0));
-    assert!(
-        m.counters.abort_reasons[0].contains("after 3 in a row"),
-        "{:?}",
-        m.counters.abort_reasons
-    );
+    assert_aborted(&m, "after 3 in a row");
     let m = load(|spec| {
         spec.options.reconnect_lost = ReconnectLost::UpTo(8);
         spec.options.reconnect = true;
@@ -318,11 +285,7 @@ fn a_transaction_that_does_not_end_is_given_up_after_the_grace() {
         (m.transactions, m.failed, m.counters.failed_outside, m.counters.aborted_clients),
         (0, 0, 2, 2)
     );
-    assert!(
-        m.counters.abort_reasons[0].contains("3s after the last could begin"),
-        "{:?}",
-        m.counters.abort_reasons
-    );
+    assert_aborted(&m, "3s after the last could begin");
     assert_eq!(m.measured_s, 5.0);
     assert_eq!(m.series.len(), 5);
 }

@@ -58,6 +58,11 @@ impl Load {
         }
     }
 
+    /// A load of so many transactions a client.
+    pub(super) fn with_count(transactions: u64, script: &'static str) -> Self {
+        Self { length: Length::Transactions(transactions), ..Self::new(script) }
+    }
+
     fn spec(&self) -> LoadSpec {
         let address = Address::Tcp { host: "nowhere".into(), port: 0 };
         let target = Target::new(address, "", "");
@@ -126,6 +131,20 @@ impl Load {
         let asked = asked.iter().map(|a| a.lock().unwrap().clone()).collect();
         Seen { measurement, asked, parsed }
     }
+}
+
+/// Asserts how many transactions of a load succeeded and failed, and how many clients were aborted.
+#[track_caller]
+pub(super) fn assert_counts(m: &Measurement, expected: (u64, u64, u32)) {
+    let counts = (m.transactions, m.failed, m.counters.aborted_clients);
+    assert_eq!(counts, expected, "{:?}", m.counters.abort_reasons);
+}
+
+/// Asserts why the first client of a load was aborted.
+#[track_caller]
+pub(super) fn assert_aborted(m: &Measurement, words: &str) {
+    let reasons = &m.counters.abort_reasons;
+    assert!(reasons[0].contains(words), "no `{words}` in {reasons:?}");
 }
 
 fn linked(spec: &LoadSpec, stop: &Arc<AtomicBool>) -> Rc<Program> {

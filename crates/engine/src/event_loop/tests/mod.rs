@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fake_server::{Answer, after, done, error, message, ready, steady};
-use load::Load;
+use load::{Load, assert_aborted, assert_counts};
 use pgdyno_model::experiment::{Length, Protocol, ReconnectLost};
 use pgdyno_model::units::Span;
 
@@ -68,19 +68,10 @@ fn bytes_may_travel_in_pieces_of_any_size() {
                 pace: Duration::from_nanos(10),
                 away: None,
             };
-            let length = Length::Transactions(7);
-            let load = Load {
-                network,
-                protocol,
-                length,
-                ..Load::new("\\set x 40 + 2\nSELECT :x;\nSELECT 'a';")
-            };
+            let script = "\\set x 40 + 2\nSELECT :x;\nSELECT 'a';";
+            let load = Load { network, protocol, ..Load::with_count(7, script) };
             let m = load.run(steady(MS));
-            assert_eq!(
-                (m.measurement.transactions, m.measurement.counters.aborted_clients),
-                (7, 0),
-                "{piece}"
-            );
+            assert_counts(&m.measurement, (7, 0, 0));
             let asked = &m.asked[0];
             // And a goodbye, unless it was still on its way.
             assert!((14..=15).contains(&asked.len()), "{asked:?}");
@@ -105,12 +96,7 @@ fn bytes_may_travel_in_pieces_of_any_size() {
 
 #[test]
 fn a_count_of_transactions_begins_after_the_warm_up() {
-    let load = Load {
-        clients: 2,
-        warm_up: SECOND + MS / 2,
-        length: Length::Transactions(100),
-        ..Load::new("SELECT 1;")
-    };
+    let load = Load { clients: 2, warm_up: SECOND + MS / 2, ..Load::with_count(100, "SELECT 1;") };
     let m = load.run(steady(MS)).measurement;
     // Those under way at the opening ended within the window, and are left over from the warm-up.
     assert_eq!(m.counters.warm_up_transactions, 2 * 1001);

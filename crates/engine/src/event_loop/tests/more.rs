@@ -131,9 +131,8 @@ fn a_retry_repeats_the_same_draws_until_it_may_no_more() {
         })
     };
     let load = |change| Load {
-        length: Length::Transactions(10),
         change,
-        ..Load::new("\\set x random(1, 1000000000)\nBEGIN; UPDATE :x; END;")
+        ..Load::with_count(10, "\\set x random(1, 1000000000)\nBEGIN; UPDATE :x; END;")
     };
     let seen = load(|spec| spec.options.max_tries = 3).run(fails);
     let m = &seen.measurement;
@@ -172,12 +171,11 @@ fn errors_that_may_be_passed_over_leave_the_client_at_work() {
         })
     };
     let load = Load {
-        length: Length::Transactions(10),
         change: |spec| {
             spec.options.on_error = OnError::Continue;
             spec.log = Some(Arc::new(Shared));
         },
-        ..Load::new("SELECT 1;")
+        ..Load::with_count(10, "SELECT 1;")
     };
     let m = load.run(every_other).measurement;
     assert_eq!(
@@ -231,20 +229,10 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
     let script = "\\startpipeline\nBEGIN;\nUPDATE a;\nUPDATE b;\nEND;\n\\endpipeline\n";
     for piece in [1, 7, usize::MAX] {
         let network = Network { read: piece, ..Network::default() };
-        let load = Load {
-            protocol: Protocol::Extended,
-            length: Length::Transactions(6),
-            network,
-            ..Load::new(script)
-        };
+        let load = Load { protocol: Protocol::Extended, network, ..Load::with_count(6, script) };
         let seen = load.run(|_| Box::new(|_, _| after(MS, results(4, b'I'))));
         let m = &seen.measurement;
-        assert_eq!(
-            (m.transactions, m.counters.aborted_clients),
-            (6, 0),
-            "{:?}",
-            m.counters.abort_reasons
-        );
+        assert_counts(m, (6, 0, 0));
         // One message that ends a pipeline for each transaction.
         assert_eq!(seen.asked[0].iter().filter(|s| *s != "goodbye").count(), 6);
         assert!(m.scripts[0].statements.iter().all(|s| s.latency.count() == 6));
@@ -267,12 +255,7 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
             })
         };
         let m = load.run(fails).measurement;
-        assert_eq!(
-            (m.transactions, m.failed, m.counters.aborted_clients),
-            (5, 1, 0),
-            "{:?}",
-            m.counters.abort_reasons
-        );
+        assert_counts(&m, (5, 1, 0));
         let failed: Vec<_> = m.scripts[0].statements.iter().map(|s| s.failed).collect();
         assert_eq!(failed, [0, 1, 0, 0]);
     }
@@ -286,9 +269,9 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
         ("\\startpipeline\n\\startpipeline", Protocol::Extended, "already in pipeline mode"),
         ("\\endpipeline", Protocol::Extended, "not in pipeline mode"),
     ] {
-        let load = Load { protocol, length: Length::Transactions(1), ..Load::new(script) };
+        let load = Load { protocol, ..Load::with_count(1, script) };
         let m = load.run(steady(MS)).measurement;
-        assert!(m.counters.abort_reasons[0].contains(words), "{:?}", m.counters.abort_reasons);
+        assert_aborted(&m, words);
     }
 }
 
@@ -298,9 +281,8 @@ fn conditions_choose_what_is_executed() {
         SELECT 11;\n\\else\n\
         SELECT 10;\n\\endif\n\\elif :n % 4 = 2\n\\else\nSELECT 3;\n\\endif\nSELECT 9;";
     let load = Load {
-        length: Length::Transactions(8),
         change: |spec| spec.variables.push(("n".into(), "0".into())),
-        ..Load::new(script)
+        ..Load::with_count(8, script)
     };
     let seen = load.run(steady(MS));
     let numbers: Vec<&str> =
@@ -312,20 +294,14 @@ fn conditions_choose_what_is_executed() {
 #[test]
 fn each_transaction_can_have_its_own_connection() {
     let load = Load {
-        length: Length::Transactions(5),
         protocol: Protocol::Prepared,
         change: |spec| spec.options.reconnect = true,
         clients: 2,
-        ..Load::new("SELECT 1;\nSELECT 2;")
+        ..Load::with_count(5, "SELECT 1;\nSELECT 2;")
     };
     let seen = load.run(steady(MS));
     let m = &seen.measurement;
-    assert_eq!(
-        (m.transactions, m.counters.aborted_clients),
-        (10, 0),
-        "{:?}",
-        m.counters.abort_reasons
-    );
+    assert_counts(m, (10, 0, 0));
     // The first connections were there.
     assert_eq!(m.counters.reconnections, 8);
     // Nothing stays prepared.
@@ -346,11 +322,7 @@ fn a_reply_that_comes_in_parts_has_its_first_byte_before_its_last() {
         })
     };
     for protocol in [Protocol::Simple, Protocol::Prepared] {
-        let load = Load {
-            protocol,
-            length: Length::Transactions(20),
-            ..Load::new("SELECT 1;\nSELECT 2;")
-        };
+        let load = Load { protocol, ..Load::with_count(20, "SELECT 1;\nSELECT 2;") };
         let m = load.run(in_parts).measurement;
         assert_eq!(m.transactions, 20);
         for statement in &m.scripts[0].statements {
@@ -427,18 +399,12 @@ fn replies_that_overtake_each_other_reach_their_own_clients() {
     for piece in [1, usize::MAX] {
         let load = Load {
             clients: 16,
-            length: Length::Transactions(30),
             network: Network { read: piece, ..Network::default() },
-            ..Load::new("SELECT 1 = :client_id;\nSELECT 2 = :client_id;")
+            ..Load::with_count(30, "SELECT 1 = :client_id;\nSELECT 2 = :client_id;")
         };
         let seen = load.run(crossing);
         let m = &seen.measurement;
-        assert_eq!(
-            (m.transactions, m.failed, m.counters.aborted_clients),
-            (16 * 30, 0, 0),
-            "{:?}",
-            m.counters.abort_reasons
-        );
+        assert_counts(m, (16 * 30, 0, 0));
         for (n, asked) in seen.asked.iter().enumerate() {
             let expected = [format!("SELECT 1 = {n}"), format!("SELECT 2 = {n}")];
             assert_eq!(asked.len(), 61, "60 statements and a goodbye");

@@ -8,14 +8,9 @@ use super::*;
 fn a_load_ends_when_its_last_client_does() {
     // Whole milliseconds and the microseconds that the simulated network takes.
     let total_ms = |script| {
-        let load = Load { length: Length::Transactions(5), ..Load::new(script) };
+        let load = Load::with_count(5, script);
         let m = load.run(steady(MS)).measurement;
-        assert_eq!(
-            (m.transactions, m.counters.aborted_clients),
-            (5, 0),
-            "{:?}",
-            m.counters.abort_reasons
-        );
+        assert_counts(&m, (5, 0, 0));
         (m.total_s * 1000.0).floor()
     };
     assert_eq!(total_ms("\\sleep 20 ms"), 100.0);
@@ -27,8 +22,7 @@ fn a_load_ends_when_its_last_client_does() {
 
 #[test]
 fn a_transaction_without_sql_takes_as_long_as_its_steps() {
-    let load =
-        |script, clients| Load { clients, length: Length::Transactions(5), ..Load::new(script) };
+    let load = |script, clients| Load { clients, ..Load::with_count(5, script) };
     let m = load("\\sleep 20 ms", 3).run(steady(MS)).measurement;
     let mean_ms = m.sums.mean_us().unwrap() / 1000.0;
     assert!((20.0..20.1).contains(&mean_ms), "{mean_ms}");

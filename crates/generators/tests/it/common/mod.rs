@@ -1,7 +1,5 @@
 //! A recorded stream of transactions, and workers that report their part of it.
 
-#![allow(unreachable_pub, clippy::unwrap_used)]
-
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Simulated workers and the network to them.
 
 // Helpers of tests fail as tests do.
-#![allow(unreachable_pub, clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,5 +1,4 @@
 //! Starts a server with TLS and a role for every kind of authentication, for tests of connections.
-#![allow(unreachable_pub, clippy::unwrap_used)]
 
 pub mod der;
 
@@ -10,8 +9,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_connect::control::ControlError;
-use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, Connection, Stream, connect, control};
+use pgdyno_connect::control::{self, ControlError};
+use pgdyno_connect::{CONNECT_TIMEOUT, ConnectError, Connection, Stream, connect};
 use pgdyno_model::target::{Address, RootCert, Secret, SslMode, Target, Tls};
 use pgdyno_postgres::Cluster;
 use pgdyno_test_support::{PASSWORD, create_cluster, install};

@@ -8,8 +8,7 @@ use pgdyno_model::facts::{
 };
 use pgdyno_model::units::Bytes;
 
-use super::super::advice::Severity;
-use super::super::advice::Severity::{Danger, Note, Warning};
+use super::super::advice::Severity::{self, Danger, Note, Warning};
 use super::{HOST_RULES, STORAGE_RULES, advise};
 
 /// A machine on which there is nothing to say: xfs on a partition of an NVMe drive with power-loss

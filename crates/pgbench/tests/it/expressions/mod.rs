@@ -1,5 +1,4 @@
 //! Expressions of the script language, fixed ones and random ones.
-#![allow(clippy::unwrap_used, clippy::cast_possible_wrap)] // helpers of tests fail as tests do
 
 use pgdyno_engine::random::Random;
 

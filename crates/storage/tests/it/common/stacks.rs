@@ -7,19 +7,18 @@ use pgdyno_emulated_disk as emulated;
 use pgdyno_exec::account::server_account;
 use pgdyno_model::storage::{Backing, FilesystemChoice, LoopFile, Raid0, Storage};
 use pgdyno_model::units::Bytes;
-use pgdyno_storage::{Stack, StorageError, Surroundings, Wipe};
+use pgdyno_storage::{MountedStack, Stack, StorageError, Surroundings, Wipe};
 
-use super::{Place, is_lacking, traces};
+use super::{Place, RUN, is_lacking, traces};
+
+/// A loop file of `size` in the storage's own directory.
+pub(crate) fn image(size: Bytes) -> LoopFile {
+    LoopFile { directory: None, size, sector_size: None, direct_io: true, offset: None }
+}
 
 pub(crate) fn loop_file(directory: &Path) -> Backing {
     let directory = Some(directory.to_owned());
-    Backing::Loop(LoopFile {
-        directory,
-        size: Bytes(400 << 20),
-        sector_size: Some(4096),
-        direct_io: true,
-        offset: None,
-    })
+    Backing::Loop(LoopFile { directory, sector_size: Some(4096), ..image(Bytes(400 << 20)) })
 }
 
 pub(crate) fn on(backing: Backing, filesystem: &str) -> Storage {
@@ -37,11 +36,14 @@ pub(crate) fn striped(directory: &Path, filesystem: &str) -> Storage {
 pub(crate) fn plan(storage: &Storage, place: &Path, wipe: &Wipe) -> Result<Stack, StorageError> {
     emulated::serve_by(&["--exact", "emulated::emulated_disk_server", "--nocapture"]);
     let account = server_account().unwrap();
-    Stack::plan(
-        "disk",
-        storage,
-        &Surroundings { default_directory: place, account: &account, wipe },
-    )
+    let around = Surroundings { default_directory: place, account: &account, wipe };
+    Stack::plan("disk", storage, &around)
+}
+
+/// Makes `storage` below `place`.
+pub(crate) fn make(storage: &Storage, place: &Place) -> Result<MountedStack, StorageError> {
+    let stack = plan(storage, place.path(), &Wipe::default())?;
+    stack.make(&server_account().unwrap(), &place.journal, &RUN)
 }
 
 /// Whether this machine can make `storage`; if not, that is said.
