@@ -19,10 +19,24 @@ fn exhaustive(world: &World, options: &str) -> (Ended, Value) {
     (ended, shown)
 }
 
+/// Runs [`exhaustive`] with a load of `load` milliseconds, or of twice and four times as many: on a
+/// busy machine no checkpoint completes within a short one.
+fn exhaustive_over_a_checkpoint(world: &World, options: &str, load: u32) -> (Ended, Value) {
+    let mut tries = [1, 2, 4].into_iter();
+    let found = tries.find_map(|factor| {
+        let (ended, shown) = exhaustive(world, &format!("{options} --load {}ms", factor * load));
+        (count(&shown["states"]["stretch"]["checkpoints"]) > 0).then_some((ended, shown))
+    });
+    found.expect("a checkpoint completes within one of three stretches")
+}
+
 /// Runs [`exhaustive`] at every flush of an ext4, with the programs of PostgreSQL in `programs`.
 fn exhaustive_with(world: &World, options: &str, programs: &Path) -> (Ended, Value) {
-    let set = format!("--set postgres.bindir={}", programs.display());
-    exhaustive(world, &format!("--exhaustive=flushes --filesystem ext4 {options} {set}"))
+    exhaustive(world, &format!("{} {options}", at_every_flush_with(programs)))
+}
+
+fn at_every_flush_with(programs: &Path) -> String {
+    format!("--exhaustive=flushes --filesystem ext4 --set postgres.bindir={}", programs.display())
 }
 
 fn count(value: &Value) -> u64 {
@@ -200,7 +214,8 @@ fn data_that_are_never_flushed_under_honest_wal_are_missed_after_a_checkpoint() 
     needs!(emulates_disks);
     let world = World::new();
     let programs = lying_server::unflushing(&world, "/base/", 1);
-    let (ended, shown) = exhaustive_with(&world, "--jobs 2 --load 200ms", &programs);
+    let options = format!("{} --jobs 2", at_every_flush_with(&programs));
+    let (ended, shown) = exhaustive_over_a_checkpoint(&world, &options, 200);
     let states = &shown["states"];
     assert!(shown["verdict"].as_str().unwrap().starts_with("FAIL"), "{states}");
     assert_eq!(ended.code, Some(4));
@@ -208,7 +223,7 @@ fn data_that_are_never_flushed_under_honest_wal_are_missed_after_a_checkpoint() 
     let stretch = &states["stretch"];
     assert_eq!(stretch["early"], 0, "{stretch}");
     assert!(count(&stretch["by_record"]) > 0, "{stretch}");
-    assert!(count(&stretch["checkpoints"]) > 0 && count(&states["failed"]) > 0, "{states}");
+    assert!(count(&states["failed"]) > 0, "{states}");
     // Pages of tables stayed in the kernel's memory, and recovery begins behind their changes.
     assert_eq!(states["cause"]["cause"], "not-written", "{states}");
     world.assert_nothing_left();
@@ -326,11 +341,10 @@ fn a_page_that_was_torn_is_named_where_wal_has_no_whole_copy_of_it() {
     needs!(emulates_disks);
     let world = World::new();
     // Commits that wait for no flush leave time for checkpoints, which write the pages of tables.
-    let options = "--exhaustive --load 300ms --jobs 2 --filesystem ext4 \
+    let options = "--exhaustive --jobs 2 --filesystem ext4 \
         --setting full_page_writes=off --setting synchronous_commit=off";
-    let (ended, shown) = exhaustive(&world, options);
+    let (ended, shown) = exhaustive_over_a_checkpoint(&world, options, 300);
     let states = &shown["states"];
-    assert!(count(&states["stretch"]["checkpoints"]) > 0, "{}", states["words"]);
     assert!(shown["verdict"].as_str().unwrap().starts_with("FAIL"), "{}", shown["reason"]);
     assert_eq!(ended.code, Some(4));
     // Whole pages need no copy.

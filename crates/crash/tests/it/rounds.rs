@@ -156,7 +156,8 @@ fn a_server_that_acknowledges_before_it_writes_fails() {
     assert!(round.lost > 0 && round.lost <= 8, "one a client at most: {}", round.lost);
     remove_kept(&record);
     // The same load straight to the server loses nothing.
-    let record = crash(&hasty_session(&disk), Interference::default(), &store, &Silent, &stop).unwrap();
+    let record =
+        crash(&hasty_session(&disk), Interference::default(), &store, &Silent, &stop).unwrap();
     assert_eq!(record.outcome.faults[0].verdict, Verdict::Pass, "{}", record.outcome.reason);
     // A control would take the commits that the proxy lets through at once.
     assert_eq!(record.outcome.verdict, Verdict::Invalid, "{}", record.outcome.reason);
