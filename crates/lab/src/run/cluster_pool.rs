@@ -365,10 +365,8 @@ impl<'a> ClusterPool<'a> {
     /// Adds to `failure` of a trial of `treatment` which directory is full, if one is. The server
     /// itself may be unable to log it: its log lies beside its data.
     pub(super) fn name_full_directory(&self, treatment: &Treatment, failure: &mut Failure) {
-        if self.storages.is_none() {
-            return;
-        }
         let lies_on = self.resolved.lies_on(&treatment.storage);
+        // None of an external server's directories is known.
         let full = lies_on.into_iter().filter_map(|name| self.path(name).ok()).find_map(|at| {
             let free = too_little_room(&at, WAL_SEGMENT).ok().flatten()?;
             Some((at, free))

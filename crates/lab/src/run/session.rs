@@ -1,6 +1,6 @@
 //! One session of a run. Everything is checked and made before anything is stored.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::error::{LabError, NOT_STOPPED};
 use pgdyno_crash::{Subject, check_log_rooms, crash_treatment};
@@ -99,7 +99,7 @@ impl<'a> RunSession<'a> {
             !pool.is_unavailable(&resolved.plan.treatments[trial.treatment].storage)
         });
         let record = SessionRecord {
-            started_at: Epoch::from_time(SystemTime::now()),
+            started_at: Epoch::now(),
             owner: current_owner().map_err(pgdyno_exec::journal::JournalError::Owner)?,
             host: facts::host(),
             storage: pool.facts(),
@@ -184,7 +184,7 @@ impl<'a> RunSession<'a> {
             self.check_stop()?;
             let treatment = &resolved.plan.treatments[index];
             let subject = Subject::new(resolved, treatment, context)?;
-            let id = new_record_id("crash", Epoch::from_time(SystemTime::now()));
+            let id = new_record_id("crash", Epoch::now());
             let worked = crash_treatment(&subject, &id, &self.run, index, context);
             let mut record = match worked {
                 Ok(record) => record,
@@ -337,7 +337,7 @@ impl<'a> RunSession<'a> {
         left: &(dyn Fn(Duration) -> Duration + Sync),
     ) -> Result<Attempt, BenchError> {
         self.check_stop()?;
-        let (at, left_now) = (Epoch::from_time(SystemTime::now()), left(Duration::ZERO));
+        let (at, left_now) = (Epoch::now(), left(Duration::ZERO));
         self.context.event(&Event::Trial { planned, at, left: left_now });
         self.executed(self.resolved, planned, left)
     }

@@ -109,7 +109,7 @@ impl Trial<'_> {
             block,
             treatment,
             repeat,
-            started_at: Epoch::from_time(SystemTime::now()),
+            started_at: Epoch::now(),
             measured_at: None,
             failure: None,
             measurement: None,
@@ -132,17 +132,17 @@ impl Trial<'_> {
         let server = ready.server;
         begun.server_log = server.log_since(mark);
         self.context.check_stop()?;
-        match measured {
-            Ok(phase) => Ok(Attempt { record: self.record(begun, phase, server), may_pass: false }),
+        Ok(match measured {
+            Ok(phase) => Attempt { record: self.record(begun, phase, server), may_pass: false },
             Err(error) => {
                 // A server that died explains more than the statement that noticed it.
                 let error = server.death().unwrap_or(error);
                 let may_pass =
                     error.cause::<GeneratorsError>().is_some_and(GeneratorsError::may_pass);
                 let record = TrialRecord { failure: Some(error.failure()), ..begun };
-                Ok(Attempt { record, may_pass })
+                Attempt { record, may_pass }
             }
-        }
+        })
     }
 
     /// Measures the trial. Returns the server's facts too, unless an error came before they were
