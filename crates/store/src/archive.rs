@@ -14,6 +14,7 @@ use pgdyno_model::units::Epoch;
 use rusqlite::Transaction;
 use tempfile::TempPath;
 
+use super::anonymize::{Identity, anonymize};
 use super::copy::{self, Digest};
 use super::error::{io, sqlite};
 use super::read::time;
@@ -21,7 +22,8 @@ use super::write::Failure;
 use super::{Store, StoreError, Stored, folder_of, seal};
 
 impl Store {
-    /// Writes `records` whole into a new store at `file`, and checks it. `stop` ends it.
+    /// Writes `records` into a new store at `file`, and checks it: whole, or without what
+    /// identifies their machine. `stop` ends it.
     ///
     /// # Errors
     /// [`StoreError::Exists`] if there is a file; [`StoreError::SharedFolder`] as root for a folder
@@ -31,6 +33,7 @@ impl Store {
         &self,
         records: &[Stored],
         file: &Path,
+        identity: Identity,
         stop: Arc<AtomicBool>,
     ) -> Result<(), StoreError> {
         refuse_existing(file)?;
@@ -39,8 +42,13 @@ impl Store {
             self.check(record.id())?;
         }
         write_new(file, stop, |archive| {
-            let doing = "copy a record";
-            archive.write(doing, |to| copy_records(self, to, records, |_| Ok(())))
+            archive.amend("copy a record", |to| {
+                // What is left out must not stay in free parts of pages.
+                to.pragma_update(None, "secure_delete", identity == Identity::Removed)?;
+                copy_records(self, to, records, |_| Ok(()))?;
+                let mut all = records.iter().filter(|_| identity == Identity::Removed);
+                all.try_for_each(|record| anonymize(to, record.id()))
+            })
         })
     }
 

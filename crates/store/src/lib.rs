@@ -28,6 +28,7 @@
 //! ```
 
 mod amend;
+mod anonymize;
 mod archive;
 mod copy;
 mod crash;
@@ -62,6 +63,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use amend::Compacted;
+pub use anonymize::Identity;
 pub use crash::CrashSummary;
 pub use error::StoreError;
 use error::{io, sqlite};

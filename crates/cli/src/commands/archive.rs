@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pgdyno_model::units::Bytes;
-use pgdyno_store::Stored;
 use pgdyno_store::notes::{NoteError, Notes};
+use pgdyno_store::{Identity, Stored};
 
 use super::rm::resolve_records;
 use crate::context::Context;
@@ -18,6 +18,8 @@ use crate::shared_options::StoreOption;
 #[command(after_help = "\
 Examples:
   pgdyno archive latest run.pgdyno       Write the newest run into a file of its own
+  pgdyno archive --anonymous latest run.pgdyno
+                                         The same, without what identifies the machine
   pgdyno show latest --store run.pgdyno  Show a run of an archive
 
 See also: pgdyno-import(1), pgdyno-rm(1)")]
@@ -28,6 +30,10 @@ pub(crate) struct ArchiveArgs {
     /// The archive: a new file. Every command reads it with `--store FILE`
     #[arg(value_name = "FILE", required = true)]
     pub(crate) file: PathBuf,
+    /// Leave out what identifies the machine: its name and id, the kernel's command line, serial
+    /// numbers of disks. Paths, settings and server logs stay: read them before you publish
+    #[arg(long)]
+    pub(crate) anonymous: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
@@ -70,7 +76,8 @@ fn try_to_carry_notes<'a>(
 pub(crate) fn run(options: &ArchiveArgs, context: &Context) -> Result<ExitStatus, CommandError> {
     let store = options.store.open()?;
     let records = resolve_records(&options.runs, |name| store.resolve_whole(name))?;
-    store.archive(&records, &options.file, context.stop_flag())?;
+    let identity = if options.anonymous { Identity::Removed } else { Identity::Kept };
+    store.archive(&records, &options.file, identity, context.stop_flag())?;
     for record in &records {
         print_line(&format!("{} {}", record.kind(), record.id()));
     }

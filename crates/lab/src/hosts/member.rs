@@ -11,7 +11,7 @@ use pgdyno_dataset::trust::Trust;
 use pgdyno_exec::paths::data_dir;
 use pgdyno_model::progress::Progress;
 use pgdyno_model::record::{RunState, SessionEnd};
-use pgdyno_store::StoreError;
+use pgdyno_store::{Identity, StoreError};
 
 use super::{Assignment, Reply};
 use crate::{Consent, run};
@@ -89,7 +89,7 @@ fn pack(
         _ => {}
     }
     let store = open_store(store)?;
-    store.archive(&store.all_records()?, &packed, Arc::clone(stop))?;
+    store.archive(&store.all_records()?, &packed, Identity::Kept, Arc::clone(stop))?;
     Ok(packed)
 }
 

@@ -10,7 +10,7 @@ use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::Verdict;
 use pgdyno_model::units::Epoch;
 use pgdyno_report::json;
-use pgdyno_store::{Imported, Merge, Store, StoreError, Stored};
+use pgdyno_store::{Identity, Imported, Merge, Store, StoreError, Stored};
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{Random, crash_record, fill, plan, run_record};
 
@@ -61,7 +61,7 @@ fn parts(store: &Store, folder: &Path, random: &mut Random) -> Vec<PathBuf> {
     for n in 0..3 {
         let chosen: Vec<Stored> = all.iter().filter(|_| random.uniform() < 0.5).cloned().collect();
         let path = folder.join(format!("part-{n}.sqlite3"));
-        store.archive(&chosen, &path, Arc::new(AtomicBool::new(false))).unwrap();
+        store.archive(&chosen, &path, Identity::Kept, Arc::new(AtomicBool::new(false))).unwrap();
         parts.push(path);
     }
     // Everything is in some part.
@@ -74,7 +74,7 @@ fn parts(store: &Store, folder: &Path, random: &mut Random) -> Vec<PathBuf> {
             })
         })
         .collect();
-    store.archive(&missing, &path, Arc::new(AtomicBool::new(false))).unwrap();
+    store.archive(&missing, &path, Identity::Kept, Arc::new(AtomicBool::new(false))).unwrap();
     parts.push(path);
     parts
 }
