@@ -9,7 +9,7 @@
 //! ```
 //! # use std::path::Path;
 //! let host = pgdyno_facts::host();
-//! assert!(host.cpus > 0);
+//! assert!(host.cpus > 0 && host.load_average.is_some());
 //! let storage = pgdyno_facts::storage("root", Path::new("/"))?;
 //! assert_eq!(storage.mount_point, "/");
 //! # Ok::<(), pgdyno_exec::DirectoryError>(())
@@ -89,6 +89,7 @@ fn machine(tree: &Tree) -> HostFacts {
         settings: kernel::read(tree),
         virtualization: virtualization::read(tree, &cpuinfo),
         cgroup: cgroup::read(tree, &mounts, memory),
+        load_average: text("proc/loadavg").split_whitespace().next().and_then(|n| n.parse().ok()),
     }
 }
 

@@ -45,6 +45,7 @@ pub fn host(host: &HostFacts) -> Vec<Row> {
         cpu(host).row("CPU", false),
         memory(host).row("Memory", false),
         limits(host).row("Control group", false),
+        load(host).row("Load", false),
         clock(host).row("Clock", true),
         Words(sysctl.collect()).row("Sysctl", true),
         Words(Vec::from_iter(host.settings.cmdline.clone())).row("Cmdline", true),
@@ -99,6 +100,12 @@ fn cpu(host: &HostFacts) -> Words {
     words.maybe(cpu.allowed_max_khz, |khz| format!("up to {} MHz", format::count(khz / 1000)));
     words.maybe(cpu.boost, |boost| format!("boost {}", on(boost)));
     words.maybe(cpu.microcode.as_ref(), |m| format!("microcode {m}"));
+    words
+}
+
+fn load(host: &HostFacts) -> Words {
+    let mut words = Words::default();
+    words.maybe(host.load_average, |load| format!("{load:.2} on average over the minute before"));
     words
 }
 

@@ -86,6 +86,8 @@ pub enum NoteKind {
     HostsDiffer,
     /// Sessions used different storage.
     StoragesDiffer,
+    /// Other work was on the machine as a session began.
+    BusyHost,
     /// The processors may have been the limit while the device had time left.
     IdleDevice,
     /// Trials may have measured the load generator.
@@ -182,6 +184,7 @@ impl NoteKind {
             | Self::NoCheckpoint
             | Self::HostsDiffer
             | Self::StoragesDiffer
+            | Self::BusyHost
             | Self::IdleDevice
             | Self::GeneratorLimited
             | Self::GeneratorBusy

@@ -45,6 +45,10 @@ pub struct HostFacts {
     /// Limits of pgdyno's control group.
     #[serde(default)]
     pub cgroup: CgroupFacts,
+    /// Load average over the minute before, from `/proc/loadavg`: processes that ran, or waited for a
+    /// CPU or a disk (count). None in records of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_average: Option<f64>,
 }
 
 /// DMI's names, from `/sys/class/dmi/id`. Serial numbers and UUIDs are never read.
@@ -176,7 +180,7 @@ impl HostFacts {
     }
 
     /// Returns the parts in which two sessions' machines differ, in words. Empty if both are alike
-    /// or one of them does not tell. Steal time changes by itself and is no difference.
+    /// or one of them does not tell. Steal time and load change by themselves: they are none.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let (a, b) = (self, other);
         let mut different = Vec::new();

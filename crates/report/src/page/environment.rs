@@ -98,7 +98,7 @@ fn facts(view: &RunView) -> Facts {
     };
     add("pgdyno", "version", view.run.pgdyno_version.clone());
     if let Some(session) = view.sessions.last() {
-        for row in fingerprint::host(&without_steal(&session.host)) {
+        for row in fingerprint::host(&lasting(&session.host)) {
             add("host", &row.name, row.text);
         }
         for storage in &session.storage {
@@ -119,9 +119,9 @@ fn facts(view: &RunView) -> Facts {
     facts
 }
 
-/// Returns the host without its stolen time, which differs from hour to hour.
-fn without_steal(host: &HostFacts) -> HostFacts {
-    let mut host = host.clone();
+/// Returns the host without its stolen time and its load, which differ from hour to hour.
+fn lasting(host: &HostFacts) -> HostFacts {
+    let mut host = HostFacts { load_average: None, ..host.clone() };
     host.virtualization.steal = None;
     host
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgdyno_model::facts::{BuildSource, HostFacts};
 use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
-use pgdyno_text::format;
+use pgdyno_text::format::{self, counted};
 
 use super::idle_device::idle_device;
 use super::noise_floor::noise_floor;
@@ -30,6 +30,7 @@ pub(crate) fn notes(view: &RunView) -> Vec<Note> {
     flush_accounting::notes(view, &mut doubts);
     server(view, watched, &mut doubts, &mut context);
     hosts(view, &mut doubts);
+    doubts.add_all(NoteKind::BusyHost, busy_host(view));
     doubts.add_all(NoteKind::IdleDevice, idle_device(&watched.idle_device, &view.plan));
     generator_limited(view, &mut doubts);
     generator(view, watched, &mut doubts, &mut context);
@@ -387,6 +388,23 @@ fn hosts(view: &RunView, out: &mut NoteList) {
             "The sessions used different storage: their trials may not be comparable.".to_owned(),
         );
     }
+}
+
+/// Names the session that began on the busiest machine, where that was not idle.
+fn busy_host(view: &RunView) -> Option<String> {
+    /// Share of the CPUs from which other work may be felt.
+    const BUSY: f64 = 0.25;
+    let loads = view.sessions.iter().filter_map(|s| Some((s.host.load_average?, s.host.cpus)));
+    let share = |(load, cpus): &(f64, u32)| load / f64::from(*cpus).max(1.0);
+    let busiest = loads.max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    (share(&busiest) > BUSY).then(|| {
+        format!(
+            "The machine was not idle as the run began: its load average over a minute was {:.1} on \
+             {}.",
+            busiest.0,
+            counted(busiest.1, "CPU")
+        )
+    })
 }
 
 fn environment(view: &RunView, watched: &Observations, out: &mut NoteList) {

@@ -4,12 +4,12 @@ use crate::page_support::document;
 use pgdyno_analysis::Badge;
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::{Fault, Verdict};
+use pgdyno_model::{Fault, RunRecord, Verdict};
 use pgdyno_report::{self as report, NoteKind, RunReport};
 use pgdyno_test_support::assert_contains;
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{
-    RUN, analysed_run, crash_record, filled, fsync_probe, generators, plan, run_record,
+    RUN, analysed_run, crash_record, fill_on, filled, fsync_probe, generators, plan, run_record,
     session_record, store, trial,
 };
 
@@ -252,6 +252,27 @@ fn reports_of_runs_with_nothing_in_them() {
     assert_eq!(report.headline.badge, Badge::Answered);
     assert!(report.cautions.iter().any(|caution| caution.kind == "one-repeat"));
     drop(folder);
+}
+
+#[test]
+fn a_machine_that_was_not_idle_as_the_run_began_is_named() {
+    let (_folder, mut store) = store();
+    let mut told = |id: &str, load| {
+        let record = RunRecord { id: id.into(), ..run_record(plan(1)) };
+        let mut session = session_record();
+        session.host.load_average = load;
+        fill_on(&mut store, &record, &session, |_| {});
+        let report = RunReport::read(&store, id).unwrap();
+        let notes = report.cautions.iter().filter(|caution| caution.kind == "busy-host");
+        notes.map(|note| note.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(told("unknown", None), [""; 0]);
+    assert_eq!(told("idle", Some(0.5)), [""; 0]);
+    assert_eq!(
+        told("busy", Some(3.42)),
+        ["The machine was not idle as the run began: its load average over a minute was 3.4 on \
+          2 CPUs."]
+    );
 }
 
 #[test]

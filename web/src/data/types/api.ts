@@ -2619,6 +2619,10 @@ export interface HostFacts {
    */
   kernel: string;
   /**
+   * Load average over the minute before, from `/proc/loadavg`: processes that ran, or waited for a CPU or a disk (count). None in records of earlier versions.
+   */
+  load_average?: number | null;
+  /**
    * Main memory.
    */
   memory: Bytes;
