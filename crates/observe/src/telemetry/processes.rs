@@ -1,5 +1,5 @@
-//! Memory and CPU time of the server's processes, every five seconds, from
-//! `/proc/PID/smaps_rollup` and `/proc/PID/schedstat`.
+//! Memory and CPU time of the server's processes, from `/proc/PID/smaps_rollup` and
+//! `/proc/PID/schedstat`. Every five seconds, or as seldom as keeps its cost below 1% of a core.
 //!
 //! PSS counts a page that several processes map in equal shares, so that sums over processes hold
 //! each page once: shared buffers are in the sum, and a backend's own part is `Private` of its
@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pgdyno_model::telemetry::{Column, Kind};
 use rustix::io::Errno;
@@ -17,8 +17,12 @@ use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, ProbeResult, column, float, read};
 use super::session::{Query, TelemetrySession};
 
-/// Reading a rollup walks the page tables of a process, under a lock that its page faults need.
+/// Shortest time between two samples.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// Time between two samples for each second that reading the memory takes: a rollup walks the page
+/// tables of a process, under a lock that its page faults need. 16 backends that map shared buffers
+/// of 8 GB take more than a second.
+const PAUSE: u32 = 100;
 /// Most backends whose memory a sample reads. Beyond it, an evenly spread part of them stands for
 /// all.
 const MOST: usize = 128;
@@ -39,6 +43,8 @@ struct Processes {
     data: PathBuf,
     columns: Vec<Column>,
     cpu: CpuTotals,
+    /// For how long the last sample read memory.
+    took: Duration,
 }
 
 pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
@@ -63,6 +69,7 @@ pub(super) fn make(context: &TelemetryContext) -> ProbeResult {
         data,
         columns: columns.map(|(name, unit, kind)| column(name, unit, kind)).into(),
         cpu: CpuTotals::default(),
+        took: Duration::ZERO,
     })))
 }
 
@@ -88,8 +95,10 @@ impl Probe for Processes {
             let what = "process of this server";
             return Err(ProbeError::NotVisible { what, place: PROC });
         }
+        let began = Instant::now();
         let loaded = memory(Path::new(PROC), &backends)?;
         let rest = memory(Path::new(PROC), &others)?;
+        self.took = began.elapsed();
         let cpu = self.cpu.add(Path::new(PROC), &backends, &others);
         let count = float(backends.len() as u64);
         let all = |mean: f64| Some(mean * count);
@@ -107,8 +116,13 @@ impl Probe for Processes {
     }
 
     fn interval(&self) -> Duration {
-        INTERVAL
+        pause(self.took)
     }
+}
+
+/// Time from one sample to the next where reading the memory takes `took`.
+fn pause(took: Duration) -> Duration {
+    INTERVAL.max(took * PAUSE)
 }
 
 /// Whether process `pid` works in `data`: in another container its number may be another's.
@@ -238,6 +252,12 @@ mod tests {
         process(proc.path(), 7, "nothing", 1);
         let error = memory(proc.path(), &[7]).unwrap_err();
         assert!(matches!(error, ProbeError::Malformed { wanted: "Pss", .. }), "{error}");
+    }
+
+    #[test]
+    fn memory_that_takes_long_to_read_is_read_seldom() {
+        assert_eq!(pause(Duration::from_millis(20)), INTERVAL);
+        assert_eq!(pause(Duration::from_millis(1250)), Duration::from_secs(125));
     }
 
     #[test]

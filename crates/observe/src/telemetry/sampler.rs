@@ -130,8 +130,9 @@ impl Taken {
             return;
         }
         let before = Instant::now();
+        let sampled = self.probe.sample();
         self.due = before + self.probe.interval();
-        match self.probe.sample() {
+        match sampled {
             Ok(values) => {
                 let at = before + before.elapsed() / 2;
                 if let Some(gap) = self.open_gap() {

@@ -228,13 +228,13 @@ pub(crate) fn machine_use(machine: &MachineUse) -> String {
         device => format!(", {device},"),
     };
     let idle = ": the disk was not under test, and a utilisation below 100% does not say that it \
-        is \
-                good";
+                is good";
+    let tenths = |percent: f64| exact((percent * 10.0).round() / 10.0);
     format!(
         "the busiest device{device} was {}% utilised while processors were at work for {}% of the \
          time{}",
-        exact(machine.utilised_percent),
-        exact((machine.cpu_percent * 10.0).round() / 10.0),
+        tenths(machine.utilised_percent),
+        tenths(machine.cpu_percent),
         if machine.is_device_idle() { idle } else { "" }
     )
 }
