@@ -36,9 +36,10 @@ web-e2e folder="/var/tmp/pgdyno-e2e":
 screenshots folder="/var/tmp/pgdyno-e2e":
     cd web && node tools/screenshots.mjs docs {{folder}}/pages ../docs/images
 
-# What the field reports' pages have of a run: docs/field-reports/runs/NAME.json (needs jq)
+# A run as a small store beside the field reports' pages: docs/field-reports/runs/NAME.pgdyno
 field-report-run run name:
-    docs/field-reports/runs/keep {{run}} {{name}}
+    pgdyno archive --anonymous {{run}} docs/field-reports/runs/{{name}}.pgdyno
+    pgdyno store thin --yes --store docs/field-reports/runs/{{name}}.pgdyno {{run}}
 
 # A picture of a run's chart over its factor, for a field report's page
 field-report-picture run name folder="/var/tmp/pgdyno-field-reports":

@@ -1,0 +1,288 @@
+//! A run of an archive.
+
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use super::{Table, Treatment, count, operations, percent};
+use crate::support::{World, docs, elements};
+
+/// The archives beside the pages, each with the recipe of its run.
+pub const ARCHIVES: [(&str, &str); 8] = [
+    ("000-ssd-acceptance", "ssd-acceptance"),
+    ("000-wal-blocks", "ssd-acceptance"),
+    ("001-filesystems", "filesystems"),
+    ("002-commit-loss", "commit-loss"),
+    ("002-group-commit", "group-commit"),
+    ("002-group-commit-sustained", "group-commit"),
+    ("003-big-table", "big-table"),
+    ("004-zfs-xfs", "zfs-xfs"),
+];
+
+/// Flush methods of the report of 2013, in its order.
+pub const FLUSH_METHODS: [&str; 4] = ["open_datasync", "fdatasync", "fsync", "open_sync"];
+
+static OPENED: [OnceLock<Run>; ARCHIVES.len()] = [const { OnceLock::new() }; ARCHIVES.len()];
+
+/// A run of an archive.
+pub struct Run {
+    /// The analysed run, as `pgdyno show --json` has it.
+    pub(super) view: Value,
+    telemetry: Vec<Sample>,
+    /// The seconds of all trials, as exports have them.
+    pub(super) seconds: Vec<Value>,
+    /// Probes with their results, in the order in which they ran.
+    probes: Vec<Value>,
+}
+
+/// A value of telemetry.
+struct Sample {
+    /// The trial's place in the run, from 1.
+    trial: u64,
+    /// The probe and the column's name in it, such as `cpu idle`.
+    column: String,
+    /// Time since the window opened (seconds).
+    t_s: f64,
+    value: f64,
+}
+
+impl Run {
+    /// Reads the run of docs/field-reports/runs/`name`.pgdyno.
+    pub fn open(name: &str) -> &'static Self {
+        let at = ARCHIVES.iter().position(|(archive, _)| *archive == name).unwrap();
+        OPENED[at].get_or_init(|| Self::read(name, ARCHIVES[at].1))
+    }
+
+    /// Takes an archive into a store, and exports its run.
+    fn read(name: &str, recipe: &str) -> Self {
+        let folder = format!("{}/../../docs/field-reports/runs", env!("CARGO_MANIFEST_DIR"));
+        let archive = format!("{folder}/{name}.pgdyno");
+        let kept = format!("{folder}/{name}.json");
+        if std::path::Path::new(&kept).exists() {
+            return Self::read_kept(&kept);
+        }
+        let world = World::new();
+        world.run(&["import", &archive]).exits(0);
+        let runs = world.run(&["list", "--json"]).exits(0).json();
+        assert_eq!(elements(&runs).len(), 1, "{archive} has one run: {runs}");
+        let id = runs[0]["id"].as_str().unwrap();
+        let mut exported = world.run(&["export", id, "--format", "json"]).exits(0).json();
+        let view = exported["run"].take();
+        assert_eq!(view["run"]["recipe"], recipe, "{name}");
+        let mut probes: Vec<Value> = elements(&view["probes"]).cloned().collect();
+        for probe in &mut probes {
+            probe["result"] = world.show(probe["id"].as_str().unwrap())["result"].take();
+        }
+        let telemetry = elements(&exported["telemetry"]).filter_map(Sample::read).collect();
+        let seconds = elements(&exported["seconds"]).cloned().collect();
+        Self { view, telemetry, seconds, probes }
+    }
+
+    /// Reads what was kept of a run in days without archives: a part of its export.
+    fn read_kept(file: &str) -> Self {
+        let text = std::fs::read_to_string(file).unwrap();
+        let mut view: Value = serde_json::from_str(&text).unwrap();
+        let telemetry = view["telemetry"].take();
+        let read = |sample: &Value| {
+            Some(Sample {
+                trial: sample[0].as_u64().unwrap(),
+                column: sample[1].as_str().unwrap().to_owned(),
+                t_s: sample[2].as_f64().unwrap(),
+                value: sample[3].as_f64()?,
+            })
+        };
+        let telemetry = elements(&telemetry).filter_map(read).collect();
+        let probes = view["probes"].as_array().into_iter().flatten().cloned().collect();
+        let minute = |kept: &Value| {
+            let t_s = kept[1].as_f64().unwrap() * 60.0;
+            json!({"trial": kept[0], "t_s": t_s, "length_s": kept[2], "transactions": kept[3]})
+        };
+        let minutes = view["minutes"].as_array().into_iter().flatten();
+        let seconds = minutes.map(minute).collect();
+        Self { view, telemetry, seconds, probes }
+    }
+
+    /// The samples of telemetry's `column`, such as `cpu idle`, in trial `ordinal`, counted from 1:
+    /// seconds from the window's opening, and the value.
+    pub(super) fn samples(&self, ordinal: u64, column: &str) -> Vec<(f64, f64)> {
+        let of_trial = self.telemetry.iter().filter(|sample| sample.trial == ordinal);
+        of_trial
+            // Kept runs have the columns without their probes.
+            .filter(|sample| column.ends_with(&sample.column))
+            .map(|sample| (sample.t_s, sample.value))
+            .collect()
+    }
+
+    /// Returns the growth of the counter `column` in trial `ordinal`, from 1 (per second).
+    pub(super) fn rate(&self, ordinal: u64, column: &str) -> f64 {
+        let samples = self.samples(ordinal, column);
+        let (from, to) = (samples[0], samples[samples.len() - 1]);
+        assert!(to.0 > from.0, "trial {ordinal}: one sample of {column}");
+        (to.1 - from.1) / (to.0 - from.0)
+    }
+
+    /// A table of the runs of a page: when they ran, and for how long they had load.
+    pub fn table(runs: &[&str]) -> String {
+        let mut table = Table::new("run | began; last trial (UTC) | trials | minutes of load");
+        for name in runs {
+            let run = Self::open(name);
+            let minute = |time: &Value| time.as_str().unwrap()[..16].replace('T', ", ");
+            let last = elements(&run.view["trials"]).last().unwrap();
+            let trials = run.treatments().flat_map(|treatment| treatment.loads_s());
+            let loads_s: Vec<f64> = trials.collect();
+            table.row([
+                format!("[`{}`](runs/{name}.pgdyno)", run.view["run"]["id"].as_str().unwrap()),
+                format!(
+                    "{}; {}",
+                    minute(&run.view["run"]["started_at"]),
+                    &minute(&last["started_at"])[12..]
+                ),
+                count(loads_s.len() as f64),
+                format!("{:.0}", loads_s.iter().sum::<f64>() / 60.0),
+            ]);
+        }
+        table.text()
+    }
+
+    /// Returns the load average over a minute when the first trial began.
+    pub fn load_average(&self) -> f64 {
+        self.samples(1, "run_queue loadavg1")[0].1
+    }
+
+    /// Returns the results of the run's probes, in the order in which they ran.
+    pub fn probes(&self) -> &[Value] {
+        &self.probes
+    }
+
+    /// Returns the run's crash tests, in the order in which they ran.
+    pub fn crashes(&self) -> &[Value] {
+        self.view["crashes"].as_array().unwrap()
+    }
+
+    /// All treatments, in the plan's order.
+    pub fn treatments(&self) -> impl Iterator<Item = Treatment<'_>> {
+        let all = self.view["treatments"].as_array().unwrap().iter();
+        all.map(|of| Treatment { run: self, of })
+    }
+
+    /// The one treatment that has these levels.
+    pub fn treatment(&self, levels: &[(&str, &str)]) -> Treatment<'_> {
+        let mut found = self.treatments().filter(|treatment| {
+            levels.iter().all(|(factor, level)| treatment.factor(factor) == *level)
+        });
+        let one = found.next().unwrap_or_else(|| panic!("no treatment has {levels:?}"));
+        assert!(found.next().is_none(), "several treatments have {levels:?}");
+        one
+    }
+
+    /// How far trials of one treatment differ, by the noise that all share: the standard deviation
+    /// of the logarithm of their tps.
+    pub fn noise(&self) -> f64 {
+        let trials = self.view["trials"].as_array().unwrap();
+        let of = |treatment: Treatment<'_>| -> Vec<(u32, f64)> {
+            let its = trials.iter().filter(|trial| trial["factors"] == treatment.of["factors"]);
+            let value = |trial: &Value| Some((trial["block"].as_u64()?, trial["tps"].as_f64()?));
+            its.filter_map(value).map(|(block, tps)| (block.try_into().unwrap(), tps)).collect()
+        };
+        let each: Vec<_> = self.treatments().map(of).collect();
+        let each: Vec<&[(u32, f64)]> = each.iter().map(Vec::as_slice).collect();
+        pgdyno_stats::rest(&each, true).unwrap().value.sqrt()
+    }
+
+    /// The ratio of `a`'s tps to `b`'s with its interval, as the run's own comparison has it.
+    pub fn ratio(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> (f64, Option<[f64; 2]>) {
+        let (a, b) = (&a.of["index"], &b.of["index"]);
+        let all = self.view["comparisons"].as_array().unwrap();
+        let found = |from: &Value, to: &Value| {
+            all.iter().find(|pair| pair["treatment"] == *from && pair["to"] == *to)
+        };
+        let (straight, reverse) = (found(a, b), found(b, a));
+        let (pair, inverted) = match (straight, reverse) {
+            (Some(pair), _) => (pair, false),
+            (None, Some(pair)) => (pair, true),
+            (None, None) => panic!("{a} and {b} are not compared"),
+        };
+        let of = |value: &Value| {
+            let value = value.as_f64().unwrap();
+            if inverted { 1.0 / value } else { value }
+        };
+        let ratio = &pair["ratio"];
+        let ends = ratio["ci95"].as_array().map(|ends| [of(&ends[0]), of(&ends[1])]);
+        let sorted = |[a, b]: [f64; 2]| [a.min(b), a.max(b)];
+        (of(&ratio["value"]), ends.map(sorted))
+    }
+
+    /// The difference of `a` and `b` that the run finds in 80% of cases, as a part of `b`.
+    pub fn detectable(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> f64 {
+        let indices = [&a.of["index"], &b.of["index"]];
+        let mut all = elements(&self.view["comparisons"]);
+        let pair = all
+            .find(|pair| indices.contains(&&pair["treatment"]) && indices.contains(&&pair["to"]));
+        pair.unwrap()["ratio"]["detectable"].as_f64().unwrap()
+    }
+
+    /// Returns the size of a table or key after the last trial (bytes).
+    pub fn size(&self, relation: &str) -> f64 {
+        let last = elements(&self.view["trials"]).last().unwrap();
+        let mut sizes = elements(&last["sizes"]);
+        sizes.find(|size| size["name"] == relation).unwrap()["after_bytes"].as_f64().unwrap()
+    }
+
+    /// Returns how often one writer could flush a storage, before the first trial (per second).
+    pub fn flushes(&self, storage: &str) -> f64 {
+        let mut all = elements(&self.view["fsync"]);
+        all.find(|rate| rate["storage"] == storage).unwrap()["per_second"].as_f64().unwrap()
+    }
+
+    /// How far the flush methods differ in the first probe, as a part of the slowest one's rate.
+    pub fn methods_differ(&self) -> f64 {
+        let rates = FLUSH_METHODS.map(|method| operations(&self.probes[0], "one-block", method));
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        rates.iter().copied().fold(0.0, f64::max) / least - 1.0
+    }
+
+    /// The most CPU that watching took in a trial, as a part of one core.
+    pub fn watching(&self) -> f64 {
+        let all = elements(&self.view["trials"]);
+        all.map(|trial| trial["observer"]["sampler_cpus"].as_f64().unwrap()).fold(0.0, f64::max)
+    }
+
+    /// [`Self::ratio`] in percent, as text.
+    pub fn compared(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> String {
+        match self.ratio(a, b) {
+            (value, None) => percent(value),
+            (value, Some([from, to])) => {
+                format!("{} ({} to {})", percent(value), percent(from), percent(to))
+            }
+        }
+    }
+
+    /// Checks that `text` stands on the page, between the marks of `part`; writes it where that is
+    /// asked for.
+    pub fn assert_stands(&self, page: &str, part: &str, text: &str) {
+        let page = format!("field-reports/{page}");
+        docs::write(&page, part, text);
+        let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+        let stands = std::fs::read_to_string(path).unwrap();
+        let marked = format!("<!-- {part}: begin -->\n{text}<!-- {part}: end -->");
+        assert!(
+            stands.contains(&marked),
+            "{page}: `{part}` is not what the run has; PGDYNO_TRUTH_WRITE=1 writes it:\n{text}"
+        );
+        let id = self.view["run"]["id"].as_str().unwrap();
+        assert!(stands.contains(id), "{page} does not name its run, {id}");
+    }
+}
+
+impl Sample {
+    /// A row of an export's table `telemetry`; nothing if the value was not known.
+    fn read(row: &Value) -> Option<Self> {
+        let text = |key: &str| row[key].as_str().unwrap();
+        Some(Self {
+            trial: row["trial"].as_u64().unwrap(),
+            column: format!("{} {}", text("probe"), text("name")),
+            t_s: row["t_s"].as_f64().unwrap(),
+            value: row["value"].as_f64()?,
+        })
+    }
+}
