@@ -45,8 +45,8 @@ pub struct HostFacts {
     /// Limits of pgdyno's control group.
     #[serde(default)]
     pub cgroup: CgroupFacts,
-    /// Load average over the minute before, from `/proc/loadavg`: processes that ran, or waited for a
-    /// CPU or a disk (count). None in records of earlier versions.
+    /// Load average over the minute before, from `/proc/loadavg`: processes that ran, or waited for
+    /// a CPU or a disk (count). None in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_average: Option<f64>,
 }

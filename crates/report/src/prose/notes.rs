@@ -399,8 +399,8 @@ fn busy_host(view: &RunView) -> Option<String> {
     let busiest = loads.max_by(|a, b| share(a).total_cmp(&share(b)))?;
     (share(&busiest) > BUSY).then(|| {
         format!(
-            "The machine was not idle as the run began: its load average over a minute was {:.1} on \
-             {}.",
+            "The machine was not idle as the run began: its load average over a minute was {:.1} \
+             on {}.",
             busiest.0,
             counted(busiest.1, "CPU")
         )

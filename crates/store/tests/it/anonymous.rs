@@ -10,7 +10,7 @@ use pgdyno_store::{Identity, Store, Stored};
 use pgdyno_test_support::records::probes::disk_probe;
 use pgdyno_test_support::records::{RUN, add_run, plan, run_record, session_record, trial};
 
-/// What identifies the machine of the run and of the probe.
+/// Texts that identify the machine of the run and of the probe.
 const NAMES: [&str; 6] = ["host-of-anna", "1d-of-machine", "5d1c", "root=UUID", "s3r1al", "w0rld"];
 
 #[test]
