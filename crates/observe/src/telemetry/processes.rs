@@ -1,5 +1,5 @@
 //! Memory and CPU time of the server's processes, from `/proc/PID/smaps_rollup` and
-//! `/proc/PID/schedstat`. Every five seconds, or as seldom as keeps its cost below 1% of a core.
+//! `/proc/PID/schedstat`. Every five seconds, or more seldom where reading the memory takes long.
 //!
 //! PSS counts a page that several processes map in equal shares, so that sums over processes hold
 //! each page once: shared buffers are in the sum, and a backend's own part is `Private` of its
