@@ -1,4 +1,5 @@
-//! The two changes to stored rows that there are: a record's removal, and its thinning.
+//! Changes to stored rows. There are three: a record's removal, its thinning, and what an anonymous
+//! archive leaves out of its copy.
 //!
 //! The store is append-only by its triggers. [`Store::amend`] takes them away and puts them back
 //! within one transaction, so that no other process and no crash ever sees the store without them.

@@ -36,8 +36,7 @@ pub(super) fn anonymize(to: &Connection, record: &str) -> Result<(), Failure> {
             to.execute(&update, params![host, storage, row])?;
         }
     }
-    to.execute("DELETE FROM seal WHERE chain = ?", [record])?;
-    Ok(seal::add_record(to, record)?)
+    Ok(seal::renew(to, record)?)
 }
 
 /// A JSON document without the values of `keys`, wherever they stand.

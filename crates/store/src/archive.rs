@@ -41,14 +41,16 @@ impl Store {
             self.refuse_at_work(record.id())?;
             self.check(record.id())?;
         }
-        write_new(file, stop, |archive| {
-            archive.amend("copy a record", |to| {
+        let doing = "copy a record";
+        let copy = |to: &Transaction<'_>| copy_records(self, to, records, |_| Ok(()));
+        write_new(file, stop, |archive| match identity {
+            Identity::Kept => archive.write(doing, copy),
+            Identity::Removed => archive.amend(doing, |to| {
                 // What is left out must not stay in free parts of pages.
-                to.pragma_update(None, "secure_delete", identity == Identity::Removed)?;
-                copy_records(self, to, records, |_| Ok(()))?;
-                let mut all = records.iter().filter(|_| identity == Identity::Removed);
-                all.try_for_each(|record| anonymize(to, record.id()))
-            })
+                to.pragma_update(None, "secure_delete", true)?;
+                copy(to)?;
+                records.iter().try_for_each(|record| anonymize(to, record.id()))
+            }),
         })
     }
 

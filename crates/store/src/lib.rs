@@ -1,7 +1,8 @@
 //! The store: one SQLite file that holds every run whole.
 //!
-//! Rows are only added; triggers abort every UPDATE and DELETE. Two commands of the user's are the
-//! exceptions (`amend`): removal of a named record, and thinning. A trial lands in one transaction.
+//! Rows are only added; triggers abort every UPDATE and DELETE. Commands of the user's are the
+//! exceptions (`amend`): removal of a named record, thinning, and an anonymous archive, whose own
+//! rows are changed. A trial lands in one transaction.
 //! The journal is SQLite's rollback journal, not its write-ahead log: the store is then a single
 //! file between transactions, can be copied as such, read from read-only media and kept on network
 //! file systems; there is one small transaction a trial, so that the log's speed buys nothing.

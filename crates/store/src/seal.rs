@@ -96,6 +96,12 @@ pub(super) fn add_record(transaction: &Connection, record: &str) -> rusqlite::Re
     Ok(())
 }
 
+/// Seals all rows of `record`, which this transaction changed, in place of the seals that it has.
+pub(super) fn renew(transaction: &Connection, record: &str) -> rusqlite::Result<()> {
+    transaction.execute("DELETE FROM seal WHERE chain = ?", [record])?;
+    add_record(transaction, record)
+}
+
 /// Checks everything that `chain` seals, and that everything of that record is sealed.
 pub(super) fn check(connection: &Connection, chain: &str) -> rusqlite::Result<Checked> {
     check_tables(connection, chain, false)

@@ -164,8 +164,7 @@ fn remove(
         ":seconds": thinning.seconds,
     };
     insert(connection, "thinning", values)?;
-    connection.execute("DELETE FROM seal WHERE chain = ?", [run])?;
-    seal::add_record(connection, run)?;
+    seal::renew(connection, run)?;
     Ok(removed as u64)
 }
 

@@ -12,7 +12,7 @@ use pgdyno_analysis::host_noise::BUSY;
 use crate::figures_support::bars::{Row, svg};
 use crate::figures_support::page::Page;
 use crate::figures_support::{
-    Run, Table, Treatment, assert_drawn, count, milliseconds, percent, ratio,
+    Run, Table, Treatment, assert_drawn, count, milliseconds, percent, range, ratio,
 };
 
 /// Clients of the report on group commit.
@@ -223,20 +223,22 @@ fn page_002_has_what_asynchronous_commits_lost() {
         " | tps, mean and 95% CI | power cuts | acknowledged | lost | \
          oldest lost: median of the rounds | of all | allowed | verdict",
     );
+    let age = |treatment: &Treatment<'_>, key: &str| {
+        let age_ms = treatment.crash()["faults"][0][key].as_f64();
+        age_ms.map_or("none".to_owned(), |ms| format!("{ms:.0} ms"))
+    };
     for (commit, allowed) in [("sync", "0 ms"), ("async", "600 ms"), ("async-10ms", "30 ms")] {
         let treatment = run.treatment(&[("commit", commit)]);
         let fault = &treatment.crash()["faults"][0];
         let number = |key: &str| count(fault[key].as_f64().unwrap());
-        let age =
-            |key: &str| fault[key].as_f64().map_or("none".to_owned(), |ms| format!("{ms:.0} ms"));
         table.row([
             commit.to_owned(),
             treatment.mean_with_interval(),
             number("rounds"),
             number("acknowledged"),
             number("lost"),
-            age("median_lost_ms"),
-            age("oldest_lost_ms"),
+            age(&treatment, "median_lost_ms"),
+            age(&treatment, "oldest_lost_ms"),
             allowed.to_owned(),
             fault["verdict"].as_str().unwrap().to_owned(),
         ]);
@@ -246,9 +248,6 @@ fn page_002_has_what_asynchronous_commits_lost() {
 
     let [async_200, async_10] =
         ["async", "async-10ms"].map(|commit| run.treatment(&[("commit", commit)]));
-    let age = |treatment: &Treatment<'_>, key: &str| {
-        format!("{:.0} ms", treatment.crash()["faults"][0][key].as_f64().unwrap())
-    };
     let (median, oldest) = ("median_lost_ms", "oldest_lost_ms");
     let power = &async_200.crash()["faults"][0]["power"];
     let (of_best, [from, to]) = async_10.of_best();
@@ -350,6 +349,7 @@ fn page_004_has_both_filesystems_and_their_statements() {
     // All but UPDATE pgbench_accounts.
     let others: Vec<f64> =
         slower.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, s)| *s).collect();
+    let [least, most] = range(&others);
     let spread =
         |treatment: &Treatment<'_>| ratio(treatment.latency("stddev") / treatment.latency("mean"));
     let (a, b) = (&xfs.statements()[1], &zfs.statements()[1]);
@@ -359,11 +359,7 @@ fn page_004_has_both_filesystems_and_their_statements() {
         format!("has the largest part of the gap, {} here", percent((b.1 - a.1) / gap)),
         format!("of {} times their mean, XFS's of {} times", spread(zfs), spread(xfs)),
         format!("ZFS's p99 is {:.1} times XFS's", zfs.latency("p99") / xfs.latency("p99")),
-        format!(
-            "too*, by {} to {}.",
-            percent(others.iter().copied().fold(f64::INFINITY, f64::min)),
-            percent(others.iter().copied().fold(0.0, f64::max))
-        ),
+        format!("too*, by {} to {}.", percent(least), percent(most)),
         format!(
             "{} a second by one writer against {}",
             count(run.flushes("zfs")),

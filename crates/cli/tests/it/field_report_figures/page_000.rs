@@ -3,9 +3,10 @@
 use super::latencies;
 use crate::figures_support::bars::{Row, svg};
 use crate::figures_support::page::Page;
-use crate::figures_support::{
-    FLUSH_METHODS, Run, Table, assert_drawn, count, operations, percent, ratio,
-};
+use crate::figures_support::{Run, Table, assert_drawn, count, operations, percent, range, ratio};
+
+/// Flush methods of the report, in its order.
+const FLUSH_METHODS: [&str; 4] = ["open_datasync", "fdatasync", "fsync", "open_sync"];
 
 #[test]
 fn page_000_has_logins_and_logouts() {
@@ -117,6 +118,8 @@ fn page_000_has_figures_of_its_runs_only() {
     let of = |size| format!("/opt/pg-{size}k/bin");
     let [small, large] = [8, 16].map(|size| blocks.treatment(&[("postgres.bindir", &of(size))]));
     let flushes = login.number("fsync_per_second");
+    let rates = FLUSH_METHODS.map(|method| operations(&run.probes()[0], "one-block", method));
+    let [slowest, quickest] = range(&rates);
     let (of_login, Some([from, to])) = run.ratio(&logout, &login) else { panic!("no interval") };
     let (of_small, Some([low, high])) = blocks.ratio(&large, &small) else { panic!("no interval") };
     let relations = ["user_info", "user_session", "user_info_pkey", "user_session_pkey"];
@@ -150,11 +153,11 @@ fn page_000_has_figures_of_its_runs_only() {
             ratio(login.mean().0 / flushes),
             ratio(logout.mean().0 / flushes)
         ),
-        format!("Ours differ by {} with blocks of 8 kB", percent(run.methods_differ())),
+        format!("Ours differ by {} with blocks of 8 kB", percent(quickest / slowest - 1.0)),
         format!("Tables and keys of 20 million users are {:.1} GB", all / 1e9),
         format!("up to {} of one core", percent(run.watching())),
     ];
     // Memory of the machine, its load, and what the runs were asked for.
-    let given = ["25", "0.26", "300", "30", "1", "100", "1,800", "75", "13,468"];
+    let given = ["25", "0.26", "300", "30", "100", "1,800", "75", "13,468"];
     Page::open("000-ssd-acceptance.md").assert_computed(&claims, &given);
 }

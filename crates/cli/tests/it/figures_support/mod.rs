@@ -8,15 +8,15 @@ mod treatment;
 use pgdyno_text::format;
 use serde_json::Value;
 
-pub use run::{FLUSH_METHODS, Run};
+pub use run::Run;
 pub use treatment::Treatment;
 
-use crate::support::elements;
+use crate::support::{docs, elements};
 
 /// Checks that docs/field-reports/images/`name`.svg is `picture`, and that `page` shows it; writes
 /// it where that is asked for.
 pub fn assert_drawn(page: &str, name: &str, picture: &str) {
-    let folder = format!("{}/../../docs/field-reports", env!("CARGO_MANIFEST_DIR"));
+    let folder = docs::path("field-reports");
     let file = format!("{folder}/images/{name}.svg");
     if std::env::var_os("PGDYNO_TRUTH_WRITE").is_some() {
         std::fs::write(&file, picture).unwrap();
@@ -57,6 +57,12 @@ impl Table {
     pub fn text(&self) -> String {
         self.text.clone()
     }
+}
+
+/// The lowest and the highest of `values`.
+pub fn range(values: &[f64]) -> [f64; 2] {
+    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    [lowest, values.iter().copied().fold(f64::NEG_INFINITY, f64::max)]
 }
 
 /// A number without decimals, its thousands parted by commas.

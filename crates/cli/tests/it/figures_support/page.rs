@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::support::docs;
+
 /// Where a page begins to tell of our runs.
 const OURS: &str = "**pgdyno's run";
 
@@ -19,7 +21,7 @@ pub struct Page {
 impl Page {
     /// Reads the page `name`.
     pub fn open(name: &'static str) -> Self {
-        let path = format!("{}/../../docs/field-reports/{name}", env!("CARGO_MANIFEST_DIR"));
+        let path = docs::path(&format!("field-reports/{name}"));
         let text = std::fs::read_to_string(path).unwrap();
         let (report, ours) = text.split_at(text.find(OURS).unwrap());
         let (mut computed, mut prose) = (String::new(), String::new());
@@ -51,16 +53,12 @@ impl Page {
             .flat_map(|text| figures(text))
             .chain(given.iter().copied())
             .collect();
-        let unknown: Vec<String> = self
-            .prose
-            .lines()
-            .filter(|line| figures(line).iter().any(|figure| !known.contains(figure)))
-            .map(|line| {
-                let mut of_line = figures(line);
-                of_line.retain(|figure| !known.contains(figure));
-                format!("{}: {line}", of_line.join(" "))
-            })
-            .collect();
+        let unknown_of = |line: &str| {
+            let mut of_line = figures(line);
+            of_line.retain(|figure| !known.contains(figure));
+            (!of_line.is_empty()).then(|| format!("{}: {line}", of_line.join(" ")))
+        };
+        let unknown: Vec<String> = self.prose.lines().filter_map(unknown_of).collect();
         assert!(unknown.is_empty(), "{}: not computed from a run: {unknown:#?}", self.name);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use super::{Table, Treatment, count, operations, percent};
+use super::{Table, Treatment, count, percent};
 use crate::support::{World, docs, elements};
 
 /// The archives beside the pages, each with the recipe of its run.
@@ -18,9 +18,6 @@ pub const ARCHIVES: [(&str, &str); 8] = [
     ("003-big-table", "big-table"),
     ("004-zfs-xfs", "zfs-xfs"),
 ];
-
-/// Flush methods of the report of 2013, in its order.
-pub const FLUSH_METHODS: [&str; 4] = ["open_datasync", "fdatasync", "fsync", "open_sync"];
 
 static OPENED: [OnceLock<Run>; ARCHIVES.len()] = [const { OnceLock::new() }; ARCHIVES.len()];
 
@@ -55,20 +52,20 @@ impl Run {
 
     /// Takes an archive into a store, and exports its run.
     fn read(name: &str, recipe: &str) -> Self {
-        let folder = format!("{}/../../docs/field-reports/runs", env!("CARGO_MANIFEST_DIR"));
-        let archive = format!("{folder}/{name}.pgdyno");
-        let kept = format!("{folder}/{name}.json");
+        let file = |kind| docs::path(&format!("field-reports/runs/{name}.{kind}"));
+        let (archive, kept) = (file("pgdyno"), file("json"));
         if std::path::Path::new(&kept).exists() {
             return Self::read_kept(&kept);
         }
         let world = World::new();
-        world.run(&["import", &archive]).exits(0);
-        let runs = world.run(&["list", "--json"]).exits(0).json();
-        assert_eq!(elements(&runs).len(), 1, "{archive} has one run: {runs}");
-        let id = runs[0]["id"].as_str().unwrap();
+        let imported = world.run(&["import", "--json", &archive]).exits(0).json();
+        assert_eq!(elements(&imported["added"]).len(), 1, "{archive} has one run: {imported}");
+        let id = imported["added"][0].as_str().unwrap();
         let mut exported = world.run(&["export", id, "--format", "json"]).exits(0).json();
         let view = exported["run"].take();
         assert_eq!(view["run"]["recipe"], recipe, "{name}");
+        let host = &view["sessions"][0]["host"];
+        assert!(host["name"].is_null(), "{name} tells its machine: {host}");
         let mut probes: Vec<Value> = elements(&view["probes"]).cloned().collect();
         for probe in &mut probes {
             probe["result"] = world.show(probe["id"].as_str().unwrap())["result"].take();
@@ -189,24 +186,27 @@ impl Run {
         pgdyno_stats::rest(&each, true).unwrap().value.sqrt()
     }
 
+    /// The ratio in the run's own comparison of `a` and `b`, and whether it is that of `b` to `a`.
+    fn comparison(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> (&Value, bool) {
+        let (a, b) = (&a.of["index"], &b.of["index"]);
+        let found = |from: &Value, to: &Value| {
+            let mut all = elements(&self.view["comparisons"]);
+            all.find(|pair| pair["treatment"] == *from && pair["to"] == *to)
+        };
+        match (found(a, b), found(b, a)) {
+            (Some(pair), _) => (&pair["ratio"], false),
+            (None, Some(pair)) => (&pair["ratio"], true),
+            (None, None) => panic!("{a} and {b} are not compared"),
+        }
+    }
+
     /// The ratio of `a`'s tps to `b`'s with its interval, as the run's own comparison has it.
     pub fn ratio(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> (f64, Option<[f64; 2]>) {
-        let (a, b) = (&a.of["index"], &b.of["index"]);
-        let all = self.view["comparisons"].as_array().unwrap();
-        let found = |from: &Value, to: &Value| {
-            all.iter().find(|pair| pair["treatment"] == *from && pair["to"] == *to)
-        };
-        let (straight, reverse) = (found(a, b), found(b, a));
-        let (pair, inverted) = match (straight, reverse) {
-            (Some(pair), _) => (pair, false),
-            (None, Some(pair)) => (pair, true),
-            (None, None) => panic!("{a} and {b} are not compared"),
-        };
+        let (ratio, inverted) = self.comparison(a, b);
         let of = |value: &Value| {
             let value = value.as_f64().unwrap();
             if inverted { 1.0 / value } else { value }
         };
-        let ratio = &pair["ratio"];
         let ends = ratio["ci95"].as_array().map(|ends| [of(&ends[0]), of(&ends[1])]);
         let sorted = |[a, b]: [f64; 2]| [a.min(b), a.max(b)];
         (of(&ratio["value"]), ends.map(sorted))
@@ -214,11 +214,7 @@ impl Run {
 
     /// The difference of `a` and `b` that the run finds in 80% of cases, as a part of `b`.
     pub fn detectable(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> f64 {
-        let indices = [&a.of["index"], &b.of["index"]];
-        let mut all = elements(&self.view["comparisons"]);
-        let pair = all
-            .find(|pair| indices.contains(&&pair["treatment"]) && indices.contains(&&pair["to"]));
-        pair.unwrap()["ratio"]["detectable"].as_f64().unwrap()
+        self.comparison(a, b).0["detectable"].as_f64().unwrap()
     }
 
     /// Returns the size of a table or key after the last trial (bytes).
@@ -232,13 +228,6 @@ impl Run {
     pub fn flushes(&self, storage: &str) -> f64 {
         let mut all = elements(&self.view["fsync"]);
         all.find(|rate| rate["storage"] == storage).unwrap()["per_second"].as_f64().unwrap()
-    }
-
-    /// How far the flush methods differ in the first probe, as a part of the slowest one's rate.
-    pub fn methods_differ(&self) -> f64 {
-        let rates = FLUSH_METHODS.map(|method| operations(&self.probes[0], "one-block", method));
-        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        rates.iter().copied().fold(0.0, f64::max) / least - 1.0
     }
 
     /// The most CPU that watching took in a trial, as a part of one core.
@@ -262,8 +251,7 @@ impl Run {
     pub fn assert_stands(&self, page: &str, part: &str, text: &str) {
         let page = format!("field-reports/{page}");
         docs::write(&page, part, text);
-        let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
-        let stands = std::fs::read_to_string(path).unwrap();
+        let stands = std::fs::read_to_string(docs::path(&page)).unwrap();
         let marked = format!("<!-- {part}: begin -->\n{text}<!-- {part}: end -->");
         assert!(
             stands.contains(&marked),

@@ -3,7 +3,7 @@
 use pgdyno_test_support::median;
 use serde_json::Value;
 
-use super::{Run, count, percent};
+use super::{Run, count, percent, range};
 use crate::support::elements;
 
 /// A treatment of a run.
@@ -71,15 +71,18 @@ impl Treatment<'_> {
     /// The medians of the parts of CPU time that were idle (`idle` of telemetry's `cpu`) and that
     /// waited for the disk (`iowait`), in percent of all CPUs.
     pub fn idle_and_waiting(&self) -> String {
+        format!("{:.0}, {:.0}", 100.0 * self.of_cpu("idle"), 100.0 * self.of_cpu("iowait"))
+    }
+
+    /// Returns the median of the part of CPU time that `column` of telemetry's `cpu` has.
+    fn of_cpu(&self, column: &str) -> f64 {
         let cpus = self.run.view["sessions"][0]["host"]["cpus"].as_f64().unwrap();
-        let share = |column: &str| 100.0 * self.rate(&format!("cpu {column}")) / cpus;
-        format!("{:.0}, {:.0}", share("idle"), share("iowait"))
+        self.rate(&format!("cpu {column}")) / cpus
     }
 
     /// The median of the part of CPU time in which the processors were at work, in percent.
     pub fn at_work(&self) -> String {
-        let cpus = self.run.view["sessions"][0]["host"]["cpus"].as_f64().unwrap();
-        percent(1.0 - (self.rate("cpu idle") + self.rate("cpu iowait")) / cpus)
+        percent(1.0 - self.of_cpu("idle") - self.of_cpu("iowait"))
     }
 
     /// Returns the median over the trials of what a transaction adds to a table (bytes).
@@ -146,9 +149,7 @@ impl Treatment<'_> {
 
     /// The median, and the lowest and highest trial.
     pub fn median_and_range(&self) -> String {
-        let tps = self.trials();
-        let lowest = tps.iter().copied().fold(f64::INFINITY, f64::min);
-        let highest = tps.iter().copied().fold(0.0, f64::max);
+        let [lowest, highest] = range(&self.trials());
         format!("{} ({}–{})", count(self.median()), count(lowest), count(highest))
     }
 
