@@ -11,6 +11,7 @@ use std::time::Duration;
 use pgdyno_exec::device::identity::BlockDevice;
 use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
+use pgdyno_exec::program::Program;
 use pgdyno_storage::Wipe;
 use pgdyno_test_support::wait_for;
 use rustix::fs::SeekFrom;
@@ -34,9 +35,10 @@ pub(crate) fn can(test: &str) -> bool {
 /// moment, and it is in use then.
 static LOSETUP: Mutex<()> = Mutex::new(());
 
-/// Runs `program` and returns what it says. A device that is busy is tried again: a look of this
-/// process's that is over lasts, as another test's child has a copy of its descriptor until it is
-/// executed. `mkfs.btrfs` fails over another test's mount whose server was killed.
+/// Runs `program` as pgdyno does, beside dead mounts too, and returns what it says. A device that is
+/// busy is tried again: a look of this process's that is over lasts, as another test's child has a
+/// copy of its descriptor until it is executed. `mkfs.btrfs` fails over a mount whose server is
+/// killed meanwhile.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
     const PASSING: [&str; 3] = ["busy", "in use by the system", "cannot check mount status"];
     wait_for(program, || match try_run(program, args) {
@@ -49,7 +51,8 @@ pub(crate) fn run(program: &str, args: &[&str]) -> String {
 fn try_run(program: &str, args: &[&str]) -> Result<String, String> {
     let _alone =
         (program == "losetup").then(|| LOSETUP.lock().unwrap_or_else(PoisonError::into_inner));
-    let output = Command::new(program).args(args).output().unwrap();
+    let program = Program { path: Path::new(program), args, account: None };
+    let output = program.answer(&|| false).unwrap().unwrap();
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
