@@ -122,14 +122,11 @@ impl ResolvedExperiment {
 /// Returns the room that the plan takes on each storage at once, with the data sets that lie there.
 /// Room of tablespaces is counted where PGDATA lies.
 pub fn room(resolved: &ResolvedExperiment) -> BTreeMap<String, RoomNeeded> {
-    let mut room: BTreeMap<String, RoomNeeded> = BTreeMap::new();
+    let mut room: BTreeMap<String, (Bytes, Vec<String>)> = BTreeMap::new();
     let mut add = |storage: &str, needed: Bytes, what: String| {
-        room.entry(storage.to_owned())
-            .and_modify(|all| {
-                all.bytes.0 = all.bytes.0.saturating_add(needed.0);
-                all.data = format!("{}, {what}", all.data);
-            })
-            .or_insert(RoomNeeded { bytes: needed, data: what });
+        let (sum, all) = room.entry(storage.to_owned()).or_default();
+        sum.0 = sum.0.saturating_add(needed.0);
+        all.push(what);
     };
     for (key, treatment) in resolved.clusters() {
         let mut needed = dataset::room_needed(resolved.data(treatment), key.scale);
@@ -141,7 +138,24 @@ pub fn room(resolved: &ResolvedExperiment) -> BTreeMap<String, RoomNeeded> {
         }
         add(&key.storage, needed, what);
     }
-    room
+    let needed = |(bytes, all): (Bytes, Vec<String>)| RoomNeeded { bytes, data: listed(&all) };
+    room.into_iter().map(|(storage, all)| (storage, needed(all))).collect()
+}
+
+/// Lists `all` data in a line: each once, with how often it is there.
+fn listed(all: &[String]) -> String {
+    let times = |(what, times): (&String, usize)| match times {
+        1 => what.clone(),
+        times => format!("{what} ({times} times)"),
+    };
+    let mut found: Vec<(&String, usize)> = Vec::new();
+    for what in all {
+        match found.iter_mut().find(|(earlier, _)| *earlier == what) {
+            Some((_, count)) => *count += 1,
+            None => found.push((what, 1)),
+        }
+    }
+    found.into_iter().map(times).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the room that a cluster's WAL takes: `max_wal_size`, the largest that any treatment

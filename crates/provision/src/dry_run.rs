@@ -1,14 +1,17 @@
 //! Dry runs of plans on this machine: asks it for the parts that the plan's text names.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::device::safety;
 use pgdyno_exec::paths;
 use pgdyno_experiment::ResolvedExperiment;
-use pgdyno_experiment::dry_run::{self, BuildPrograms, Machine, PlannedStorage, design_storages};
+use pgdyno_experiment::dry_run::{
+    self, BuildPrograms, FilesRoom, Machine, PlannedStorage, design_storages,
+};
 use pgdyno_model::storage::Backing;
+use pgdyno_model::units::Bytes;
 use pgdyno_storage::{Stack, Surroundings};
 
 use crate::BenchError;
@@ -49,7 +52,33 @@ fn machine(resolved: &ResolvedExperiment) -> Result<Machine, BenchError> {
     }
     let account = server_account()?;
     let storages = storages_here(resolved, &default_storage, &account)?;
-    Ok(Machine { account, socket_base: paths::socket_base(), default_storage, programs, storages })
+    let files = files_room(&storages);
+    let socket_base = paths::socket_base();
+    Ok(Machine { account, socket_base, default_storage, programs, storages, files })
+}
+
+/// Returns the room below `directory`, or, before it is made, below the folder above it; none if it
+/// is not known.
+fn room(directory: &Path) -> Option<Bytes> {
+    let there = directory.ancestors().find(|d| d.exists());
+    there.and_then(|d| pgdyno_exec::directory::room(d).ok().flatten())
+}
+
+/// Returns the directories where the storages that can be made have their files.
+fn files_room(storages: &BTreeMap<String, PlannedStorage>) -> Vec<FilesRoom> {
+    let can_be_made = storages.values().filter(|planned| planned.refusal.is_none());
+    let mut needed: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    for (directory, size) in can_be_made.flat_map(|planned| planned.stack.needed()) {
+        let sum = needed.entry(directory).or_default();
+        *sum = sum.saturating_add(size.0);
+    }
+    needed.retain(|_, sum| *sum > 0);
+    let of = |(directory, sum): (PathBuf, u64)| FilesRoom {
+        available: room(&directory),
+        directory,
+        needed: Bytes(sum),
+    };
+    needed.into_iter().map(of).collect()
 }
 
 /// Designs the storages of `resolved` below `default`, and asks this machine about each.
@@ -76,11 +105,7 @@ fn storages_here(
                 .push(safety::describe(device, keep).unwrap_or_else(|e| e.to_string()));
         }
         planned.available = match &asked.backing {
-            Backing::Directory(named) => {
-                // A default that is not made yet has the room of the folder above it.
-                let there = named.as_deref().unwrap_or(default).ancestors().find(|d| d.exists());
-                there.and_then(|d| pgdyno_exec::directory::room(d).ok().flatten())
-            }
+            Backing::Directory(named) => room(named.as_deref().unwrap_or(default)),
             _ => planned.stack.size(),
         };
     }

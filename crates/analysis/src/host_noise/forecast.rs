@@ -13,8 +13,8 @@ use pgdyno_store::{Store, StoreError};
 
 /// Noise between trials of one run on a busy host: standard deviation of the logarithm of tps.
 ///
-/// The runs of docs/field-reports, on a virtual machine with two cores, have 5 to 12%, whether a
-/// trial took 8 s or 5 min.
+/// The runs of docs/field-reports, on a virtual machine with two cores and nothing else to do, have
+/// 5 to 9%, whether a trial took 8 s or 5 min. Earlier ones had up to 12%.
 pub const BUSY: f64 = 0.1;
 
 /// Differences that a plan can find beside the noise of its host.

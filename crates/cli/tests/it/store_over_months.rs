@@ -178,6 +178,25 @@ fn an_archived_and_removed_run_comes_back_as_it_was() {
 }
 
 #[test]
+fn an_anonymous_archive_has_the_run_without_its_machines_name() {
+    const NAME: &str = "db-of-ours-7";
+    let world = World::new();
+    let plan = synthetic::plan(&["a", "b"], 3, &mut Random(7));
+    fs::create_dir_all(world.store().parent().unwrap()).unwrap();
+    let mut store = Store::open(world.store()).unwrap();
+    synthetic::add_on(&mut store, Some(NAME), (SMALL[0], 1), &plan, |_| 1000.0);
+    drop(store);
+    let file = world.path("run.pgdyno");
+    let archive = file.to_str().unwrap();
+    world.run(&["archive", "--anonymous", SMALL[0], archive]).exits(0);
+    assert_sound(&world, Some(archive));
+    assert!(world.show(SMALL[0])["sessions"][0]["host"].to_string().contains(NAME));
+    let shown = world.run(&["show", SMALL[0], "--json", "--store", archive]).exits(0).json();
+    assert!(!shown.to_string().contains(NAME));
+    assert_eq!(shown["treatments"], world.show(SMALL[0])["treatments"]);
+}
+
+#[test]
 fn notes_go_along_with_an_archived_run_and_stay_when_it_is_removed() {
     let world = world();
     let note = |text: &str| Note { text: text.to_owned(), tags: vec!["kept".to_owned()] };

@@ -21,7 +21,7 @@ use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::units::Span;
 use pgdyno_postgres::{ClusterSpec, Install, Judgement};
 use pgdyno_text::format::counted;
-pub use storages::{PlannedStorage, design_storages};
+pub use storages::{FilesRoom, PlannedStorage, design_storages};
 
 use crate::checks;
 use crate::clusters::{Build, ClusterKey};
@@ -45,6 +45,8 @@ pub struct Machine {
     pub programs: BTreeMap<Build, BuildPrograms>,
     /// The storages of the plan, by name.
     pub storages: BTreeMap<String, PlannedStorage>,
+    /// The directories where storages that can be made have their files.
+    pub files: Vec<FilesRoom>,
 }
 
 /// Programs of a build, on a machine.
@@ -459,6 +461,13 @@ fn closing(resolved: &ResolvedExperiment, machine: Option<&Machine>, out: &mut S
         line!(out, "Room on {name}: about {needed} for {what}; {free} {place}");
         if available.is_some_and(|a| a < needed) {
             line!(out, "  That is not enough: it would be refused.");
+        }
+    }
+    for FilesRoom { directory, needed, available } in &machine.files {
+        let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
+        line!(out, "Room in {}: {needed} for files of storages; {free} free", directory.display());
+        if available.is_some_and(|a| a < *needed) {
+            line!(out, "  That is not enough: trials on storages that find no room would fail.");
         }
     }
 }

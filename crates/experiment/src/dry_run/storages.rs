@@ -1,7 +1,7 @@
 //! The storages' part of a dry run: what is made, set, and taken down, step by step.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::units::Bytes;
@@ -17,6 +17,16 @@ pub struct PlannedStorage {
     pub overwritten: Vec<String>,
     /// The reason why the machine cannot make it.
     pub refusal: Option<String>,
+    /// The room that is free; none if that is not known.
+    pub available: Option<Bytes>,
+}
+
+/// Room in a directory where storages have their files.
+pub struct FilesRoom {
+    /// The directory.
+    pub directory: PathBuf,
+    /// The room that all of them take together.
+    pub needed: Bytes,
     /// The room that is free; none if that is not known.
     pub available: Option<Bytes>,
 }

@@ -33,6 +33,7 @@ fn somewhere(resolved: &ResolvedExperiment) -> Machine {
         ]
         .into(),
         storages,
+        files: Vec::new(),
     }
 }
 
@@ -69,10 +70,14 @@ fn a_build_to_be_fetched_and_a_lack_of_room_are_told() {
     let resolved = prepare(source, Vec::new());
     let mut here = somewhere(&resolved);
     here.storages.get_mut("disk").unwrap().available = Some(Bytes(1_000));
+    let [needed, available] = [60, 50].map(|gigabytes| Bytes(gigabytes * 1_000_000_000));
+    here.files = vec![FilesRoom { directory: "/d".into(), needed, available: Some(available) }];
     let told = dry_run(&resolved, Some(&here));
     assert!(told.contains("fetch PostgreSQL 16.0 from Maven Central"), "{told}");
     assert!(told.contains("not checked: 2 settings; this build is not here to be asked"), "{told}");
-    assert!(told.contains("That is not enough"), "{told}");
+    assert!(told.contains("That is not enough: it would be refused"), "{told}");
+    assert!(told.contains("Room in /d: 60.0 GB for files of storages; 50.0 GB free"), "{told}");
+    assert!(told.contains("That is not enough: trials on storages"), "{told}");
 }
 
 #[test]

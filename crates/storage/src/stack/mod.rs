@@ -110,7 +110,7 @@ impl Stack {
 
     /// Returns the room that images take in each directory. The directory of an overlay needs none,
     /// and is among them since it has to be there.
-    pub(crate) fn needed(&self) -> Vec<(PathBuf, Bytes)> {
+    pub fn needed(&self) -> Vec<(PathBuf, Bytes)> {
         if self.is_in_directory() && self.is_made() {
             return self.home.parent().map(|p| (p.to_owned(), Bytes(0))).into_iter().collect();
         }

@@ -120,15 +120,19 @@ impl Run {
 
     /// A table of the runs of a page: when they ran, and for how long they had load.
     pub fn table(runs: &[&str]) -> String {
-        let mut table = Table::new("run | began; last trial (UTC) | trials | minutes of load");
+        let mut table = Table::new(
+            "run | load average before | began; last trial (UTC) | trials | minutes of load",
+        );
         for name in runs {
             let run = Self::open(name);
             let minute = |time: &Value| time.as_str().unwrap()[..16].replace('T', ", ");
             let last = elements(&run.view["trials"]).last().unwrap();
             let trials = run.treatments().flat_map(|treatment| treatment.loads_s());
             let loads_s: Vec<f64> = trials.collect();
+            let load = run.view["sessions"][0]["host"]["load_average"].as_f64();
             table.row([
                 format!("[`{}`](runs/{name}.pgdyno)", run.view["run"]["id"].as_str().unwrap()),
+                load.map_or("not recorded".to_owned(), |load| format!("{load:.2}")),
                 format!(
                     "{}; {}",
                     minute(&run.view["run"]["started_at"]),
@@ -139,11 +143,6 @@ impl Run {
             ]);
         }
         table.text()
-    }
-
-    /// Returns the load average over a minute when the first trial began.
-    pub fn load_average(&self) -> f64 {
-        self.samples(1, "run_queue loadavg1")[0].1
     }
 
     /// Returns the results of the run's probes, in the order in which they ran.
@@ -210,6 +209,33 @@ impl Run {
         let ends = ratio["ci95"].as_array().map(|ends| [of(&ends[0]), of(&ends[1])]);
         let sorted = |[a, b]: [f64; 2]| [a.min(b), a.max(b)];
         (of(&ratio["value"]), ends.map(sorted))
+    }
+
+    /// Whether the run calls the difference of `a` and `b` significant.
+    pub fn is_significant(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> bool {
+        self.comparison(a, b).0["told_apart"].as_bool().unwrap()
+    }
+
+    /// Returns how many of the run's comparisons are significant, and of how many (counts).
+    pub fn comparisons(&self) -> (usize, usize) {
+        let all = self.view["comparisons"].as_array().unwrap();
+        let significant = all.iter().filter(|pair| pair["ratio"]["told_apart"] == true);
+        (significant.count(), all.len())
+    }
+
+    /// The fewest and the most clients with which the course over clients that has `treatment` may
+    /// be highest.
+    pub fn peak(&self, treatment: &Treatment<'_>) -> [String; 2] {
+        let has = |course: &&Value| {
+            let mut all = elements(&course["treatments"]);
+            course["factor"] == "clients" && all.any(|index| *index == treatment.of["index"])
+        };
+        let course = elements(&self.view["courses"]).find(has).unwrap();
+        [0, 1].map(|end| {
+            let at = course["peak"][end].as_u64().unwrap() as usize;
+            let index = course["treatments"][at].as_u64().unwrap() as usize;
+            self.treatments().nth(index).unwrap().factor("clients")
+        })
     }
 
     /// The difference of `a` and `b` that the run finds in 80% of cases, as a part of `b`.

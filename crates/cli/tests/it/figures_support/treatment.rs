@@ -71,7 +71,12 @@ impl Treatment<'_> {
     /// The medians of the parts of CPU time that were idle (`idle` of telemetry's `cpu`) and that
     /// waited for the disk (`iowait`), in percent of all CPUs.
     pub fn idle_and_waiting(&self) -> String {
-        format!("{:.0}, {:.0}", 100.0 * self.of_cpu("idle"), 100.0 * self.of_cpu("iowait"))
+        format!("{}, {:.0}", self.idle(), 100.0 * self.of_cpu("iowait"))
+    }
+
+    /// The median of the part of CPU time that was idle, in percent of all CPUs, without its sign.
+    pub fn idle(&self) -> String {
+        format!("{:.0}", 100.0 * self.of_cpu("idle"))
     }
 
     /// Returns the median of the part of CPU time that `column` of telemetry's `cpu` has.

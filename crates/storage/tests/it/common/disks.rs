@@ -35,10 +35,11 @@ pub(crate) fn can(test: &str) -> bool {
 /// moment, and it is in use then.
 static LOSETUP: Mutex<()> = Mutex::new(());
 
-/// Runs `program` as pgdyno does, beside dead mounts too, and returns what it says. A device that is
-/// busy is tried again: a look of this process's that is over lasts, as another test's child has a
-/// copy of its descriptor until it is executed. `mkfs.btrfs` fails over a mount whose server is
-/// killed meanwhile.
+/// Runs `program` as pgdyno does, beside dead mounts too, and returns what it says.
+///
+/// A device that is busy is tried again: a look of this process's that is over lasts, as another
+/// test's child has a copy of its descriptor until it is executed. `mkfs.btrfs` fails over a mount
+/// whose server is killed meanwhile.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
     const PASSING: [&str; 3] = ["busy", "in use by the system", "cannot check mount status"];
     wait_for(program, || match try_run(program, args) {
