@@ -46,7 +46,6 @@ fn page_001_has_each_filesystem() {
             count(treatment.number("fsync_per_second")),
         ]);
     }
-    run.assert_stands(PAGE, "run", &Run::table(&["001-filesystems"]));
     run.assert_stands(PAGE, "report size", &table.text());
 }
 
@@ -98,7 +97,8 @@ fn page_001_has_figures_of_its_run() {
     let of_each =
         |name: &str, statement| format!("{} ms", milliseconds(mean(&of(name), statement)));
     let [lowest, highest] = range(&tps);
-    Page::open(PAGE).assert_has(&[
+    let mut claims = claims_of_options();
+    claims.extend([
         format!("only {} differ significantly", listed(&differ)),
         format!(
             "A difference of ext4 from ext2 is found in 80% of cases if it is {}",
@@ -119,6 +119,97 @@ fn page_001_has_figures_of_its_run() {
         ),
         format!("*The level*: {} to {} tps", count(lowest), count(highest)),
     ]);
+    // Sizes of files (GiB, MiB), blocks (kB) and logs (MB); kernels; what the run was asked for.
+    let given = ["4", "128", "8", "2", "576", "5", "3", "32", "1,000", "6.12", "6.19", "1.05"];
+    Page::open(PAGE).assert_computed(&claims, &given);
+}
+
+fn claims_of_options() -> Vec<String> {
+    let run = Run::open("001-filesystem-options");
+    let of = |option: &str| run.treatment(&[("options", option)]);
+    let ext3 = of("ext3");
+    let names = run.treatments().map(|treatment| treatment.factor("options"));
+    let measured: Vec<String> = names.filter(|name| !of(name).trials().is_empty()).collect();
+    let differ: Vec<String> = measured
+        .iter()
+        .filter(|name| *name != "ext3" && run.is_significant(&of(name), &ext3))
+        .cloned()
+        .collect();
+    let (significant, all) = run.comparisons();
+    let faults = |name: &str| of(name).crash()["faults"][0].clone();
+    let mounts: Vec<f64> = measured
+        .iter()
+        .map(|name| faults(name)["filesystems"]["mount_ms"].as_f64().unwrap())
+        .collect();
+    let [quickest, slowest] = range(&mounts);
+    let complaints = |name: &String| faults(name)["filesystems"]["complaints"] != 0;
+    assert!(!measured.iter().any(complaints), "the page says that fsck found nothing wrong");
+    let rounds: Vec<_> = ["ext3-nobarrier", "ext4-nobarrier"]
+        .into_iter()
+        .flat_map(|name| faults(name)["each"].as_array().unwrap().clone())
+        .collect();
+    let ended = |word: &str| {
+        let all = rounds.iter().filter(|round| round["verdict"].as_str().unwrap().contains(word));
+        all.count()
+    };
+    let (dead, corrupt) = (ended("will not start"), ended("corrupt"));
+    assert_eq!(dead + corrupt, rounds.len(), "the page says that none came back whole");
+    let of_ext3 = |name: &str| percent(run.ratio(&of(name), &ext3).0);
+    let (journal, Some([from, to])) = run.ratio(&of("ext3-journal"), &ext3) else { panic!() };
+    let (plan, Some([low, high])) = run.ratio(&of("ext3-writeback-commit600"), &ext3) else {
+        panic!()
+    };
+    vec![
+        format!("took {quickest:.0} to {slowest:.0} ms"),
+        format!(
+            "Of {all} comparisons with ext3 {significant} are significant: {}",
+            listed(&differ)
+        ),
+        format!(
+            "has {} of ext3's tps (95% CI {} to {})",
+            percent(journal),
+            percent(from),
+            percent(to)
+        ),
+        format!("plan, has {} ({} to {})", percent(plan), percent(low), percent(high)),
+        format!("none of {} rounds without barriers", rounds.len()),
+        format!("in {dead} PostgreSQL did not start, in {corrupt} it was corrupt"),
+        format!("They have {} and {}", of_ext3("ext3-nobarrier"), of_ext3("ext4-nobarrier")),
+    ]
+}
+
+#[test]
+fn page_001_has_each_option() {
+    let run = Run::open("001-filesystem-options");
+    let ext3 = run.treatment(&[("options", "ext3")]);
+    let mut table = Table::new(
+        "level | tps of each trial | mean, 95% CI | of ext3's (95% CI) | mount, ms | fsck, ms | \
+         three power cuts",
+    );
+    for treatment in run.treatments() {
+        let name = treatment.factor("options");
+        if treatment.trials().is_empty() {
+            let empty = std::iter::repeat_n(String::new(), 5);
+            table.row([name, "not available here".to_owned()].into_iter().chain(empty));
+            continue;
+        }
+        let of_ext3 =
+            if name == "ext3" { "100%".to_owned() } else { run.compared(&treatment, &ext3) };
+        let fault = &treatment.crash()["faults"][0];
+        let ms = |key: &str| fault["filesystems"][key].as_f64().map_or("–".to_owned(), count);
+        table.row([
+            name,
+            treatment.each(),
+            treatment.mean_with_interval(),
+            of_ext3,
+            ms("mount_ms"),
+            ms("fsck_ms"),
+            fault["verdict"].as_str().unwrap().to_owned(),
+        ]);
+    }
+    let runs = ["001-filesystems", "001-filesystem-options"];
+    run.assert_stands(PAGE, "run", &Run::table(&runs));
+    run.assert_stands(PAGE, "options", &table.text());
 }
 
 /// Names as a sentence has them.

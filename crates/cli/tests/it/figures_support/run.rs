@@ -8,9 +8,10 @@ use super::{Table, Treatment, count, percent};
 use crate::support::{World, docs, elements};
 
 /// The archives beside the pages, each with the recipe of its run.
-pub const ARCHIVES: [(&str, &str); 8] = [
+pub const ARCHIVES: [(&str, &str); 9] = [
     ("000-ssd-acceptance", "ssd-acceptance"),
     ("000-wal-blocks", "ssd-acceptance"),
+    ("001-filesystem-options", "filesystem-options"),
     ("001-filesystems", "filesystems"),
     ("002-commit-loss", "commit-loss"),
     ("002-group-commit", "group-commit"),
