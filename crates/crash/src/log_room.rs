@@ -36,8 +36,7 @@ impl LogRoom {
             }
         };
         let folder = named.unwrap_or_else(paths::default_storage_dir);
-        let there = folder.ancestors().find(|above| above.exists());
-        let directory = there.map_or_else(|| folder.clone(), PathBuf::from);
+        let directory = directory::nearest(&folder).to_owned();
         Self { needed, directory }
     }
 

@@ -226,6 +226,12 @@ pub fn barrier(path: &Path, account: &Account) -> io::Result<Option<Barrier>> {
     Ok(None)
 }
 
+/// Returns `directory`, or, before it is made, the nearest one above it that is there: it has the
+/// room and the filesystem that `directory` will have.
+pub fn nearest(directory: &Path) -> &Path {
+    directory.ancestors().find(|above| above.exists()).unwrap_or(directory)
+}
+
 /// Returns the room that an unprivileged user may still fill below `directory`; none where the
 /// filesystem does not count it, as ramfs does not.
 ///

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::device::safety;
-use pgdyno_exec::paths;
+use pgdyno_exec::{directory, paths};
 use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::dry_run::{
     self, BuildPrograms, FilesRoom, Machine, PlannedStorage, design_storages,
@@ -57,11 +57,9 @@ fn machine(resolved: &ResolvedExperiment) -> Result<Machine, BenchError> {
     Ok(Machine { account, socket_base, default_storage, programs, storages, files })
 }
 
-/// Returns the room below `directory`, or, before it is made, below the folder above it; none if it
-/// is not known.
+/// Returns the room below `directory`, which may not be made yet; none if it is not known.
 fn room(directory: &Path) -> Option<Bytes> {
-    let there = directory.ancestors().find(|d| d.exists());
-    there.and_then(|d| pgdyno_exec::directory::room(d).ok().flatten())
+    directory::room(directory::nearest(directory)).ok().flatten()
 }
 
 /// Returns the directories where the storages that can be made have their files.

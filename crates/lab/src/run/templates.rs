@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pgdyno_dataset::{self as dataset, BulkLoad};
-use pgdyno_exec::directory::too_little_room;
+use pgdyno_exec::directory::{nearest, too_little_room};
 use pgdyno_exec::paths;
 use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::clusters::{Build, ClusterKey};
@@ -120,8 +120,7 @@ fn set_aside(
     let place = named.map_or_else(paths::default_storage_dir, Path::to_owned);
     let needed = dataset::room_needed(resolved.data(treatment), key.scale);
     // pgdyno's own directory is made only when something is to lie in it.
-    let there = place.ancestors().find(|directory| directory.exists()).unwrap_or(&place);
-    if !too_little_room(there, needed).is_ok_and(|lack| lack.is_none()) {
+    if !too_little_room(nearest(&place), needed).is_ok_and(|lack| lack.is_none()) {
         context.note(Notice::NoTemplate { data, needed, directory: place });
         return Ok(None);
     }

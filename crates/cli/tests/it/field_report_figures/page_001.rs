@@ -82,20 +82,15 @@ fn page_001_has_figures_of_its_run() {
         .map(|treatment| treatment.factor("storage"))
         .filter(|name| name != "ext2" && run.is_significant(&of(name), &ext2))
         .collect();
-    let mean = |treatment: &Treatment<'_>, statement: &str| {
-        let all = treatment.statements();
-        all.iter().find(|(text, ..)| text.starts_with(statement)).unwrap().1
-    };
     let share = |treatment: &Treatment<'_>| {
-        let all: f64 = treatment.statements().iter().map(|(_, mean, _)| mean).sum();
-        mean(treatment, "UPDATE pgbench_branches") / all
+        treatment.mean_of("UPDATE pgbench_branches") / treatment.mean_of_all()
     };
     let other: Vec<f64> =
         measured.iter().filter(|of| of.factor("storage") != "zfs").map(share).collect();
     let [least, most] = range(&other);
     let tps: Vec<f64> = measured.iter().map(|treatment| treatment.mean().0).collect();
     let of_each =
-        |name: &str, statement| format!("{} ms", milliseconds(mean(&of(name), statement)));
+        |name: &str, statement| format!("{} ms", milliseconds(of(name).mean_of(statement)));
     let [lowest, highest] = range(&tps);
     let mut claims = claims_of_options();
     claims.extend([

@@ -142,6 +142,17 @@ impl Treatment<'_> {
         found.map_or(0.0, |wait| wait["backends"].as_f64().unwrap())
     }
 
+    /// The mean of the statement that begins with these words, in µs.
+    pub fn mean_of(&self, statement: &str) -> f64 {
+        let all = self.statements();
+        all.iter().find(|(text, ..)| text.starts_with(statement)).unwrap().1
+    }
+
+    /// The sum of the means of all statements, in µs.
+    pub fn mean_of_all(&self) -> f64 {
+        self.statements().iter().map(|(_, mean, _)| mean).sum()
+    }
+
     /// Each statement with its mean and standard deviation, in µs.
     pub fn statements(&self) -> Vec<(&str, f64, f64)> {
         let all = self.of["statements"].as_array().unwrap().iter();
