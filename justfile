@@ -95,7 +95,7 @@ states-a-minute *args:
 
 # Treatments judged together whose truth is known: false differences, power (docs/statistics.md keeps the last result)
 pairs:
-    PGDYNO_SIMULATIONS=2000 cargo test -p pgdyno-stats --lib -- --ignored simulations::pairs --nocapture
+    PGDYNO_SIMULATIONS=2000 cargo test -p pgdyno-stats --lib -- --ignored simulations::pairs simulations::uneven --nocapture
 
 # Error rates, coverage and power of verdicts beside known truths (docs/statistics.md keeps the last result)
 simulations:

@@ -83,12 +83,8 @@ impl Additive {
 
     /// Returns the effects' weighted sum.
     pub(crate) fn contrast(&self, contrast: &[Weight]) -> LogDifference {
-        let variance = self.covariance(contrast, contrast) * self.rest.value;
-        LogDifference {
-            difference: contrast.iter().map(|(t, weight)| weight * self.effects[*t]).sum(),
-            error: variance.max(0.0).sqrt(),
-            freedom: self.rest.freedom,
-        }
+        let difference = contrast.iter().map(|(t, weight)| weight * self.effects[*t]).sum();
+        LogDifference::new(difference, self.rest.scaled(self.covariance(contrast, contrast)))
     }
 
     /// Returns the covariance of two weighted sums of effects ÷ the variance of the rest.

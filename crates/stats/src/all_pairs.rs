@@ -2,7 +2,8 @@
 //!
 //! Where the treatments' repeats spread alike ([`CommonNoise`]), all trials together estimate one
 //! noise, and the largest of all differences is judged by the studentized range. Otherwise each
-//! pair has its own noise, within blocks, and Holm's rule judges them together.
+//! treatment has its own ([`OwnNoise`]), or each pair where treatments are few, and Holm's rule
+//! judges them together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,7 @@ use crate::additive::{Additive, blocks};
 use crate::common_noise::{CommonNoise, Trials, level};
 use crate::holm::holm;
 use crate::max_t::largest_t;
+use crate::own_noise::OwnNoise;
 use crate::ratio::{LogDifference, Method, Noise, Ratio, paired_ratio, unpaired_ratio};
 use crate::run_design::RunDesign;
 use crate::student::{CONFIDENCE, t_two_sided};
@@ -103,13 +105,18 @@ fn at_one_look(
     let all = (0..measured.len()).flat_map(from).map(|(i, b)| (measured[i], b));
     let (asked, others): (Vec<_>, Vec<_>) = all.partition(|pair| asked.contains(pair));
     let common = CommonNoise::new(trials, design);
+    let own = if common.is_none() { OwnNoise::new(trials, design.has_blocks) } else { None };
+    let by_pair = if design.has_blocks { paired_ratio } else { unpaired_ratio };
+    let ratio = |a: usize, b: usize| {
+        let moderated = own.as_ref().and_then(|own| own.ratio(alpha_share, a, b));
+        moderated.unwrap_or_else(|| by_pair(alpha_share, trials[a], trials[b]))
+    };
     let judged = |pairs: &[(usize, usize)], part: f64, is_alone: bool| {
         let judgement = Judgement { alpha_share, part, is_alone };
         let by_common = common.as_ref().and_then(|it| judgement.by_common_noise(it, pairs));
         let mut judged = by_common.unwrap_or_default();
         let left = pairs.iter().filter(|pair| !judged.contains_key(*pair));
-        let by_pair = judgement.by_pair(trials, design.has_blocks, left.copied());
-        judged.extend(by_pair);
+        judged.extend(judgement.by_own_noise(left.copied(), ratio));
         judged
     };
     if !are_few(asked.len(), asked.len() + others.len()) {
@@ -138,17 +145,14 @@ struct Judgement {
 }
 
 impl Judgement {
-    /// Judges each pair by its own trials, all of them together by Holm's rule.
-    fn by_pair(
+    /// Judges each pair by its own `ratio`, all of them together by Holm's rule.
+    fn by_own_noise(
         self,
-        trials: &[Trials],
-        has_blocks: bool,
         pairs: impl Iterator<Item = (usize, usize)>,
+        ratio: impl Fn(usize, usize) -> Ratio,
     ) -> BTreeMap<(usize, usize), Pair> {
-        let ratio_of = if has_blocks { paired_ratio } else { unpaired_ratio };
-        let ratios: Vec<((usize, usize), Ratio)> = pairs
-            .map(|(a, b)| ((a, b), ratio_of(self.alpha_share, trials[a], trials[b])))
-            .collect();
+        let ratios: Vec<((usize, usize), Ratio)> =
+            pairs.map(|(a, b)| ((a, b), ratio(a, b))).collect();
         let alone: Vec<f64> = ratios.iter().filter_map(|(_, ratio)| ratio.p).collect();
         let share = self.part / alone.len().max(1) as f64;
         let mut together = holm(&alone).into_iter();

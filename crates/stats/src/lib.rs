@@ -59,6 +59,7 @@ mod max_t;
 mod mean;
 mod no_interval;
 mod ordered;
+mod own_noise;
 mod power;
 mod prior;
 pub(crate) mod random;

@@ -8,6 +8,7 @@ use crate::mean::{count, mean};
 use crate::no_interval::NoInterval;
 use crate::power::{POWER, minimum_detectable};
 use crate::student::{CONFIDENCE, ROUNDING, moments, t_one_sided, t_quantile, t_two_sided};
+use crate::variance::Variance;
 
 /// Method of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -21,6 +22,9 @@ pub enum Method {
     Pooled,
     /// Welch's interval of the difference of mean logarithms.
     Welch,
+    /// Welch's interval from the two treatments' noise, each moderated by that of all treatments of
+    /// the run.
+    Moderated,
     /// Student's interval with the run as the unit, from the spread of earlier runs.
     Runs,
 }
@@ -68,6 +72,14 @@ pub(crate) struct LogDifference {
     pub(crate) freedom: f64,
 }
 
+impl LogDifference {
+    /// Creates the difference whose estimate has this `variance`.
+    pub(crate) fn new(difference: f64, variance: Variance) -> Self {
+        let Variance { value, freedom } = variance;
+        Self { difference, error: value.max(0.0).sqrt(), freedom }
+    }
+}
+
 /// Returns the ratio `a` ÷ `b` of trials of one run, each given as (block, value).
 ///
 /// ```
@@ -86,10 +98,15 @@ pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
 
 /// As [`ratio()`], with `alpha_share` of the 5% error chance.
 pub(crate) fn paired_ratio(alpha_share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+    of_differences(a, b, &within_blocks(a, b), alpha_share)
+}
+
+/// Returns the differences of logarithms within the blocks that both treatments have.
+pub(crate) fn within_blocks(a: &[(u32, f64)], b: &[(u32, f64)]) -> Vec<f64> {
     let within = |(block, value): &(u32, f64)| {
         b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
     };
-    of_differences(a, b, &a.iter().filter_map(within).collect::<Vec<_>>(), alpha_share)
+    a.iter().filter_map(within).collect()
 }
 
 /// Returns the ratio `a` ÷ `b` of a run that interim analyses may have ended.
@@ -377,14 +394,14 @@ fn ratio_bound(bound: f64) -> Option<f64> {
 /// None with fewer than two values on a side.
 fn welch(a: &[f64], b: &[f64]) -> Option<LogDifference> {
     let ((mean_a, sd_a), (mean_b, sd_b)) = (moments(a)?, moments(b)?);
-    let (va, vb) = (sd_a.powi(2) / count(a.len()), sd_b.powi(2) / count(b.len()));
-    let together = va + vb;
-    let freedom = together.powi(2)
-        / (va.powi(2) / (count(a.len()) - 1.0) + vb.powi(2) / (count(b.len()) - 1.0));
+    let of_mean =
+        |sd: f64, n: usize| Variance { value: sd.powi(2) / count(n), freedom: count(n) - 1.0 };
+    let Variance { value, freedom } =
+        Variance::of_sum([of_mean(sd_a, a.len()), of_mean(sd_b, b.len())]);
     // Without any spread there are no degrees of freedom to speak of; the caller sees the error of
     // 0.
     let freedom = if freedom.is_finite() { freedom } else { 1.0 };
-    Some(LogDifference { difference: mean_a - mean_b, error: together.sqrt(), freedom })
+    Some(LogDifference::new(mean_a - mean_b, Variance { value, freedom }))
 }
 
 #[cfg(test)]

@@ -18,6 +18,22 @@ impl Variance {
         (freedom > 0.0).then(|| Self { value: sum / freedom, freedom })
     }
 
+    /// Returns the variance of a sum of independent terms, with the degrees of freedom of F. E.
+    /// Satterthwaite, *An approximate distribution of estimates of variance components*, Biometrics
+    /// Bulletin 2 (1946). Without any spread these are not a number.
+    pub(crate) fn of_sum(terms: impl IntoIterator<Item = Self>) -> Self {
+        let add = |(sum, by_freedom): (f64, f64), v: Self| {
+            (sum + v.value, by_freedom + v.value * v.value / v.freedom)
+        };
+        let (value, by_freedom) = terms.into_iter().fold((0.0, 0.0), add);
+        Self { value, freedom: value * value / by_freedom }
+    }
+
+    /// Returns `by` times the variance.
+    pub(crate) fn scaled(self, by: f64) -> Self {
+        Self { value: self.value * by, ..self }
+    }
+
     /// Returns the relative standard deviation (a share: 0.01 for 1%).
     pub fn spread(&self) -> f64 {
         self.value.max(0.0).sqrt().exp_m1()

@@ -5,6 +5,7 @@
 mod factors;
 mod pairs;
 mod repeats;
+mod uneven;
 mod within;
 
 use pgdyno_model::experiment::Order;

@@ -59,7 +59,7 @@ export type LevelValue = string | number | boolean;
 /**
  * Method of an interval.
  */
-export type Method = 'paired' | 'pooled' | 'welch' | 'runs';
+export type Method = 'paired' | 'pooled' | 'welch' | 'moderated' | 'runs';
 /**
  * Part of a transaction's latency.
  */

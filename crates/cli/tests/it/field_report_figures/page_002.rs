@@ -247,12 +247,15 @@ fn claims_of_noise() -> Vec<String> {
     let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let [lowest, most] = range(&logs).map(f64::exp);
     let (significant, all) = run.comparisons();
+    let [sync, without] = ["sync", "async"].map(|commit| sweep(run, FORMS[0], commit));
+    let differ = without.iter().zip(&sync).filter(|(a, b)| run.is_significant(a, b)).count();
     vec![
         format!("Their {n} pairs"),
         format!("geometric mean ratio of {}", ratio(mean.exp())),
         format!("by a factor of {}", ratio(variance.sqrt().exp())),
         format!("extremes are {} and {}", ratio(lowest), ratio(most)),
         format!("{significant} of {all} comparisons are significant"),
+        format!("significantly with {differ} of the {} numbers of clients", SWEEP.len()),
     ]
 }
 
