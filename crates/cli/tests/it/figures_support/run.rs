@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Table, Treatment, count, percent};
 use crate::support::{World, docs, elements};
@@ -53,11 +53,7 @@ impl Run {
 
     /// Takes an archive into a store, and exports its run.
     fn read(name: &str, recipe: &str) -> Self {
-        let file = |kind| docs::path(&format!("field-reports/runs/{name}.{kind}"));
-        let (archive, kept) = (file("pgdyno"), file("json"));
-        if std::path::Path::new(&kept).exists() {
-            return Self::read_kept(&kept);
-        }
+        let archive = docs::path(&format!("field-reports/runs/{name}.pgdyno"));
         let world = World::new();
         let imported = world.run(&["import", "--json", &archive]).exits(0).json();
         assert_eq!(elements(&imported["added"]).len(), 1, "{archive} has one run: {imported}");
@@ -76,37 +72,12 @@ impl Run {
         Self { view, telemetry, seconds, probes }
     }
 
-    /// Reads what was kept of a run in days without archives: a part of its export.
-    fn read_kept(file: &str) -> Self {
-        let text = std::fs::read_to_string(file).unwrap();
-        let mut view: Value = serde_json::from_str(&text).unwrap();
-        let telemetry = view["telemetry"].take();
-        let read = |sample: &Value| {
-            Some(Sample {
-                trial: sample[0].as_u64().unwrap(),
-                column: sample[1].as_str().unwrap().to_owned(),
-                t_s: sample[2].as_f64().unwrap(),
-                value: sample[3].as_f64()?,
-            })
-        };
-        let telemetry = elements(&telemetry).filter_map(read).collect();
-        let probes = view["probes"].as_array().into_iter().flatten().cloned().collect();
-        let minute = |kept: &Value| {
-            let t_s = kept[1].as_f64().unwrap() * 60.0;
-            json!({"trial": kept[0], "t_s": t_s, "length_s": kept[2], "transactions": kept[3]})
-        };
-        let minutes = view["minutes"].as_array().into_iter().flatten();
-        let seconds = minutes.map(minute).collect();
-        Self { view, telemetry, seconds, probes }
-    }
-
     /// The samples of telemetry's `column`, such as `cpu idle`, in trial `ordinal`, counted from 1:
     /// seconds from the window's opening, and the value.
     pub(super) fn samples(&self, ordinal: u64, column: &str) -> Vec<(f64, f64)> {
         let of_trial = self.telemetry.iter().filter(|sample| sample.trial == ordinal);
         of_trial
-            // Kept runs have the columns without their probes.
-            .filter(|sample| column.ends_with(&sample.column))
+            .filter(|sample| sample.column == column)
             .map(|sample| (sample.t_s, sample.value))
             .collect()
     }
@@ -246,9 +217,12 @@ impl Run {
 
     /// Returns the size of a table or key after the last trial (bytes).
     pub fn size(&self, relation: &str) -> f64 {
-        let last = elements(&self.view["trials"]).last().unwrap();
-        let mut sizes = elements(&last["sizes"]);
-        sizes.find(|size| size["name"] == relation).unwrap()["after_bytes"].as_f64().unwrap()
+        size_of(elements(&self.view["trials"]).last(), relation, "after_bytes")
+    }
+
+    /// Returns the size of a table or key before the first trial (bytes).
+    pub fn size_before(&self, relation: &str) -> f64 {
+        size_of(elements(&self.view["trials"]).next(), relation, "before_bytes")
     }
 
     /// Returns how often one writer could flush a storage, before the first trial (per second).
@@ -287,6 +261,12 @@ impl Run {
         let id = self.view["run"]["id"].as_str().unwrap();
         assert!(stands.contains(id), "{page} does not name its run, {id}");
     }
+}
+
+/// Returns a size of a table or key in a trial (bytes).
+fn size_of(trial: Option<&Value>, relation: &str, key: &str) -> f64 {
+    let mut sizes = elements(&trial.unwrap()["sizes"]);
+    sizes.find(|size| size["name"] == relation).unwrap()[key].as_f64().unwrap()
 }
 
 impl Sample {

@@ -62,10 +62,18 @@ impl Treatment<'_> {
         median(&self.ordinals().map(|at| self.run.rate(at, column)).collect::<Vec<_>>())
     }
 
-    /// The median of all samples of the gauge `column`.
+    /// The median of all samples of the gauge `column` but those that found nothing, as before the
+    /// clients came and after they left.
     pub fn gauge(&self, column: &str) -> f64 {
         let samples = self.ordinals().flat_map(|at| self.run.samples(at, column));
-        median(&samples.map(|(_, value)| value).collect::<Vec<_>>())
+        let found = samples.map(|(_, value)| value).filter(|value| *value > 0.0);
+        median(&found.collect::<Vec<_>>())
+    }
+
+    /// The median over the trials of the processors that the load generator took.
+    pub fn generator(&self) -> f64 {
+        let cpus = self.completed().map(|trial| trial["generator_cpus"].as_f64().unwrap());
+        median(&cpus.collect::<Vec<_>>())
     }
 
     /// The medians of the parts of CPU time that were idle (`idle` of telemetry's `cpu`) and that
@@ -80,7 +88,7 @@ impl Treatment<'_> {
     }
 
     /// Returns the median of the part of CPU time that `column` of telemetry's `cpu` has.
-    fn of_cpu(&self, column: &str) -> f64 {
+    pub fn of_cpu(&self, column: &str) -> f64 {
         let cpus = self.run.view["sessions"][0]["host"]["cpus"].as_f64().unwrap();
         self.rate(&format!("cpu {column}")) / cpus
     }
@@ -100,10 +108,15 @@ impl Treatment<'_> {
         median(&each.collect::<Vec<_>>())
     }
 
-    /// The part of the time in which the machine's disk had a request, in percent.
-    pub fn disk_busy(&self) -> String {
+    /// Returns the part of the time in which the machine's disk had a request.
+    pub fn of_disk(&self) -> f64 {
         let milliseconds_a_second = self.rate("diskstats vda.io_ticks");
-        format!("{:.0}%", milliseconds_a_second / 10.0)
+        milliseconds_a_second / 1000.0
+    }
+
+    /// [`Self::of_disk`] in percent, as text.
+    pub fn disk_busy(&self) -> String {
+        percent(self.of_disk())
     }
 
     /// The tps of each whole minute of its first trial.
