@@ -114,6 +114,10 @@ schema:
     PGDYNO_SCHEMA_WRITE=1 cargo test --workspace --all-features --lib -- the_committed_schema
     cd web && npm install --no-save --no-audit --no-fund && npm run types
 
+# Cost of a coordinator with a thousand simulated workers (docs/generators.md keeps the last result)
+thousand-generators:
+    cargo test --release -p pgdyno-generators --test it thousand -- --ignored --nocapture
+
 # Generators on real Slurm and Ray: three nodes of each here, then taken down (root; docs/generators.md keeps the last result)
 cluster folder="/var/tmp/pgdyno-cluster":
     .ci/cluster {{folder}}

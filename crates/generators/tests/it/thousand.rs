@@ -1,7 +1,6 @@
 //! Costs of the coordinator with a thousand workers of a thousand clients each.
 //!
-//! Not run by default: `cargo test --release -p pgdyno-generators --test it thousand -- --ignored
-//! --nocapture` prints the figures of docs/generators.md.
+//! Not run by default: `just thousand-generators` prints the figures of docs/generators.md.
 
 use std::time::{Duration, Instant};
 
