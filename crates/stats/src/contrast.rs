@@ -5,6 +5,7 @@ use crate::common_noise::{CommonNoise, Trials};
 use crate::ratio::{LogDifference, Method, Noise, Ratio};
 use crate::run_design::RunDesign;
 use crate::student::{ROUNDING, moments};
+use crate::variance::Variance;
 
 /// Trials of one run, with the noise that its treatments share: what whole factors are judged by.
 pub struct RunTrials<'a> {
@@ -90,22 +91,19 @@ fn within_blocks(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference
     Some(LogDifference { difference, error: sd / n.sqrt(), freedom: n - 1.0 })
 }
 
-/// Estimates `contrast` from its treatments' means, with the degrees of freedom of F. E.
-/// Satterthwaite, *An approximate distribution of estimates of variance components*, Biometrics
-/// Bulletin 2 (1946).
+/// Estimates `contrast` from its treatments' means.
 fn of_means(trials: &[Trials], contrast: &[Weight]) -> Option<LogDifference> {
-    let (mut difference, mut variance, mut by_freedom) = (0.0, 0.0, 0.0);
+    let mut difference = 0.0;
+    let mut terms = Vec::with_capacity(contrast.len());
     for (t, weight) in contrast {
         let logs: Vec<f64> = trials[*t].iter().map(|(_, value)| value.ln()).collect();
         let (mean, sd) = moments(&logs)?;
         let n = logs.len() as f64;
-        let part = (weight * sd).powi(2) / n;
         difference += weight * mean;
-        variance += part;
-        by_freedom += part * part / (n - 1.0);
+        terms.push(Variance { value: (weight * sd).powi(2) / n, freedom: n - 1.0 });
     }
-    let freedom = variance * variance / by_freedom;
-    freedom.is_finite().then_some(LogDifference { difference, error: variance.sqrt(), freedom })
+    let variance = Variance::of_sum(terms);
+    variance.freedom.is_finite().then(|| LogDifference::new(difference, variance))
 }
 
 #[cfg(test)]

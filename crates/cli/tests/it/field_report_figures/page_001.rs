@@ -35,13 +35,11 @@ fn page_001_has_each_filesystem() {
             table.row([name, "not available here".to_owned()].into_iter().chain(empty));
             continue;
         }
-        let of_ext2 =
-            if name == "ext2" { "100%".to_owned() } else { run.compared(&treatment, &ext2) };
         table.row([
             name,
             treatment.each(),
             treatment.mean_with_interval(),
-            of_ext2,
+            run.compared(&treatment, &ext2),
             latencies(&treatment),
             count(treatment.number("fsync_per_second")),
         ]);
@@ -58,10 +56,7 @@ fn page_001_draws_each_filesystem_as_a_part_of_ext2() {
         .map(|treatment| {
             let label = treatment.factor("storage");
             let has_run = !treatment.trials().is_empty();
-            let ours = has_run.then(|| match label.as_str() {
-                "ext2" => (1.0, None),
-                _ => run.ratio(&treatment, &ext2),
-            });
+            let ours = has_run.then(|| run.ratio(&treatment, &ext2));
             let report = OF_EXT2.iter().find(|(name, _)| *name == label).map(|(_, ratio)| *ratio);
             Row { label, report, ours }
         })
@@ -188,15 +183,13 @@ fn page_001_has_each_option() {
             table.row([name, "not available here".to_owned()].into_iter().chain(empty));
             continue;
         }
-        let of_ext3 =
-            if name == "ext3" { "100%".to_owned() } else { run.compared(&treatment, &ext3) };
         let fault = &treatment.crash()["faults"][0];
         let ms = |key: &str| fault["filesystems"][key].as_f64().map_or("–".to_owned(), count);
         table.row([
             name,
             treatment.each(),
             treatment.mean_with_interval(),
-            of_ext3,
+            run.compared(&treatment, &ext3),
             ms("mount_ms"),
             ms("fsck_ms"),
             fault["verdict"].as_str().unwrap().to_owned(),

@@ -1,7 +1,7 @@
 //! The page on group commit.
 
 use crate::figures_support::page::Page;
-use crate::figures_support::{Run, Table, Treatment, count, percent, range, ratio};
+use crate::figures_support::{Run, Table, Treatment, count, highest, percent, range, ratio};
 use crate::support::docs;
 
 /// Clients of the report on group commit.
@@ -17,11 +17,6 @@ fn sweep<'a>(run: &'a Run, workload: &str, commit: &str) -> [Treatment<'a>; SWEE
     SWEEP.map(|clients| {
         run.treatment(&[("workload", workload), ("clients", clients), ("commit", commit)])
     })
-}
-
-/// The one with the most tps, by the median.
-fn highest<'a, 'b>(sweep: &'b [Treatment<'a>]) -> &'b Treatment<'a> {
-    sweep.iter().max_by(|a, b| a.median().total_cmp(&b.median())).unwrap()
 }
 
 #[test]

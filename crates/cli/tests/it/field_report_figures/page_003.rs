@@ -1,7 +1,7 @@
 //! The page on a big table.
 
 use crate::figures_support::page::Page;
-use crate::figures_support::{Run, Table, Treatment, count, percent, range, ratio};
+use crate::figures_support::{Run, Table, Treatment, count, highest, percent, range, ratio};
 
 const PAGE: &str = "003-big-table.md";
 
@@ -35,22 +35,16 @@ const ROW_CLIENTS: [&str; 4] = ["1", "16", "128", "980"];
 #[test]
 fn page_003_has_each_stage_and_number_of_clients() {
     let run = Run::open("003-big-table");
-    let all = ROW_CLIENTS;
+    let first = sweep(run, STAGES[0]);
     let mut tps = Table::new("tps | 1 client | 16 | 128 | 980");
     let mut of_first = Table::new("÷ the first SELECT | 1 client | 16 | 128 | 980");
     for stage in STAGES {
-        let at = |clients| run.treatment(&[("stage", stage), ("clients", clients)]);
-        let name = stage.replace('-', " ");
-        tps.row(
-            [name.clone()].into_iter().chain(all.map(|clients| at(clients).median_and_range())),
-        );
+        let treatments = sweep(run, stage);
+        let name = || std::iter::once(stage.replace('-', " "));
+        tps.row(name().chain(treatments.each_ref().map(Treatment::median_and_range)));
         if stage.starts_with("select-") {
-            let first = |clients| run.treatment(&[("stage", "select"), ("clients", clients)]);
-            of_first.row(
-                [name]
-                    .into_iter()
-                    .chain(all.map(|clients| run.compared(&at(clients), &first(clients)))),
-            );
+            let compared = treatments.iter().zip(&first).map(|(a, b)| run.compared(a, b));
+            of_first.row(name().chain(compared));
         }
     }
     run.assert_stands(PAGE, "run", &Run::table(&["003-big-table"]));
@@ -66,8 +60,7 @@ fn page_003_has_memory_and_the_disks_curves() {
          CPUs of the load generator | CPU idle, iowait | disk busy",
     );
     for stage in ["select", "update"] {
-        for clients in ROW_CLIENTS {
-            let treatment = run.treatment(&[("stage", stage), ("clients", clients)]);
+        for (clients, treatment) in ROW_CLIENTS.iter().zip(sweep(run, stage)) {
             backends.row([
                 format!("{stage}, {clients}"),
                 format!("{:.1} MB", treatment.gauge("processes backend_private") / 1e6),
@@ -143,7 +136,7 @@ fn claims_of_selects(run: &Run) -> Vec<String> {
         let [lowest, most] = range(&ratios);
         format!("{} to {}", ratio(lowest), ratio(most))
     };
-    let highest = first.iter().max_by(|a, b| a.median().total_cmp(&b.median())).unwrap();
+    let highest = highest(&first);
     vec![
         format!("After 6% it has {} of the tps before", of_first(STAGES[3])),
         format!("after 50% {}", of_first(STAGES[4])),

@@ -21,20 +21,18 @@ fn storages(run: &Run) -> [Treatment<'_>; 2] {
 fn page_004_has_both_filesystems() {
     let run = Run::open("004-zfs-xfs");
     let storages = storages(run);
-    let [xfs, zfs] = &storages;
+    let [xfs, _] = &storages;
     let mut table = Table::new(
         "storage | tps of each trial | mean, 95% CI | of XFS's (95% CI) | \
          latency: mean ± standard deviation; p50, p99 in ms | CPU idle, iowait | disk busy",
     );
     for treatment in &storages {
         let of = |key| milliseconds(treatment.latency(key));
-        let name = treatment.factor("storage");
-        let of_xfs = if name == "xfs" { "100%".to_owned() } else { run.compared(zfs, xfs) };
         table.row([
-            name,
+            treatment.factor("storage"),
             treatment.each(),
             treatment.mean_with_interval(),
-            of_xfs,
+            run.compared(treatment, xfs),
             format!("{} ± {}; {}", of("mean"), of("stddev"), latencies(treatment)),
             treatment.idle_and_waiting(),
             treatment.disk_busy(),

@@ -9,7 +9,7 @@ use pgdyno_text::format;
 use serde_json::Value;
 
 pub use run::Run;
-pub use treatment::Treatment;
+pub use treatment::{Treatment, highest};
 
 use crate::support::{docs, elements};
 

@@ -171,8 +171,12 @@ impl Run {
         }
     }
 
-    /// The ratio of `a`'s tps to `b`'s with its interval, as the run's own comparison has it.
+    /// The ratio of `a`'s tps to `b`'s with its interval, as the run's own comparison has it; 1 for
+    /// a treatment and itself.
     pub fn ratio(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> (f64, Option<[f64; 2]>) {
+        if a.of["index"] == b.of["index"] {
+            return (1.0, None);
+        }
         let (ratio, inverted) = self.comparison(a, b);
         let of = |value: &Value| {
             let value = value.as_f64().unwrap();

@@ -6,6 +6,11 @@ use serde_json::Value;
 use super::{Run, count, percent, range};
 use crate::support::elements;
 
+/// The one with the most tps, by the median.
+pub fn highest<'a, 'b>(sweep: &'b [Treatment<'a>]) -> &'b Treatment<'a> {
+    sweep.iter().max_by(|a, b| a.median().total_cmp(&b.median())).unwrap()
+}
+
 /// A treatment of a run.
 pub struct Treatment<'a> {
     pub(super) run: &'a Run,
