@@ -155,7 +155,6 @@ fn page_000_has_figures_of_its_runs_only() {
         ),
         format!("Ours differ by {} with blocks of 8 kB", percent(quickest / slowest - 1.0)),
         format!("Tables and keys of 20 million users are {:.1} GB", all / 1e9),
-        format!("up to {} of one core", percent(run.watching())),
     ];
     // Memory of the machine, its load, and what the runs were asked for.
     let given = ["25", "0.26", "300", "30", "100", "1,800", "75", "13,468"];

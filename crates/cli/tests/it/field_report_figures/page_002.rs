@@ -283,5 +283,8 @@ fn claims_of_losses() -> Vec<String> {
 /// An age of lost commits in a crash test.
 fn age(treatment: &Treatment<'_>, key: &str) -> String {
     let age_ms = treatment.crash()["faults"][0][key].as_f64();
-    age_ms.map_or("none".to_owned(), |ms| format!("{ms:.0} ms"))
+    age_ms.map_or("none".to_owned(), |ms| match ms {
+        ..0.5 => "under 1 ms".to_owned(),
+        ms => format!("{ms:.0} ms"),
+    })
 }

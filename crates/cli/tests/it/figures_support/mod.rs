@@ -77,7 +77,10 @@ pub fn ratio(value: f64) -> String {
 
 /// A part of one, in percent.
 pub fn percent(value: f64) -> String {
-    format!("{:.0}%", 100.0 * value)
+    match format!("{:.0}%", 100.0 * value) {
+        negative if negative == "-0%" => "0%".to_owned(),
+        text => text,
+    }
 }
 
 /// Microseconds, in milliseconds.

@@ -235,12 +235,6 @@ impl Run {
         all.find(|rate| rate["storage"] == storage).unwrap()["per_second"].as_f64().unwrap()
     }
 
-    /// The most CPU that watching took in a trial, as a part of one core.
-    pub fn watching(&self) -> f64 {
-        let all = elements(&self.view["trials"]);
-        all.map(|trial| trial["observer"]["sampler_cpus"].as_f64().unwrap()).fold(0.0, f64::max)
-    }
-
     /// [`Self::ratio`] in percent, as text.
     pub fn compared(&self, a: &Treatment<'_>, b: &Treatment<'_>) -> String {
         match self.ratio(a, b) {
