@@ -32,6 +32,7 @@ mod observations;
 mod profile;
 mod promise;
 pub mod question;
+mod rate_stages;
 mod rates;
 mod records;
 mod run;

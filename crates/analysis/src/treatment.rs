@@ -10,6 +10,7 @@ use pgdyno_stats as stats;
 
 use super::generators::GeneratorSamples;
 use super::profile::Profile;
+use super::rate_stages::StageSamples;
 use super::rates::growth;
 use super::view::{
     FsyncView, LatencyInterval, LatencyView, PERCENTILES, StatementView, TpsView, TreatmentView,
@@ -49,6 +50,7 @@ pub(super) struct TreatmentSamples {
     sync_method: Option<String>,
     waits: Waits,
     generators: GeneratorSamples,
+    stages: StageSamples,
     /// Flushes of WAL in trials whose telemetry counts them, and their time (seconds).
     wal_flushes: (f64, f64),
 }
@@ -73,6 +75,7 @@ impl TreatmentSamples {
         }
         self.waits.add(&trial.telemetry);
         self.generators.add(m);
+        self.stages.add(treatment.options.rate.as_ref(), m);
         self.profiles.extend(Profile::new(trial.block, m, &trial.telemetry, devices));
         if let Some((flushes, seconds)) = wal_flushes(&trial.telemetry) {
             self.wal_flushes = (self.wal_flushes.0 + flushes, self.wal_flushes.1 + seconds);
@@ -182,6 +185,7 @@ impl TreatmentSamples {
             commits_wait: self.commits_wait,
             fsync_per_second: self.fsync(&t.storage, fsync).filter(|_| writes),
             generators: self.generators.views(),
+            stages: self.stages.views(),
             statements: self
                 .statements
                 .iter()

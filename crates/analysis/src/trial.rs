@@ -60,7 +60,8 @@ pub(super) fn view(
         telemetry: telemetry::rates(&trial.telemetry, devices),
         sizes: growth::relations(&trial.telemetry, measured),
         observer: telemetry::observer(&trial.telemetry),
-        steadiness: completed.and_then(|m| {
+        // A rate over time changes on purpose.
+        steadiness: completed.filter(|_| !has_stages(treatment)).and_then(|m| {
             steadiness::judge(
                 &m.series,
                 events.as_deref().unwrap_or_default(),
@@ -70,6 +71,10 @@ pub(super) fn view(
         }),
         events,
     }
+}
+
+fn has_stages(treatment: &Treatment) -> bool {
+    treatment.options.rate.as_ref().is_some_and(|rate| rate.stages().is_some())
 }
 
 fn statements(measurement: &Measurement) -> Vec<StatementView> {

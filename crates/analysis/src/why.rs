@@ -85,7 +85,7 @@ pub(super) fn of_run(
 }
 
 fn same_load(plan: &Plan, a: usize, b: usize) -> bool {
-    let load = |t: &Treatment| (t.clients, t.options.rate);
+    let load = |t: &Treatment| (t.clients, t.options.rate.clone());
     load(&plan.treatments[a]) == load(&plan.treatments[b])
 }
 

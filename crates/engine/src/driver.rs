@@ -25,6 +25,7 @@ use crate::schedule::{Clock, Moment, Schedule};
 use crate::seeds::Seeds;
 use crate::share::{Share, ShareOutcome};
 use crate::spec::LoadSpec;
+use crate::thread_rate::ThreadRate;
 use crate::worker::{Worker, WorkerReport};
 
 /// Files that cancelling a statement takes (count).
@@ -188,7 +189,7 @@ fn start_threads(
             clients,
             thread,
             transactions: transactions_of(spec),
-            rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
+            rate: spec.options.rate.as_ref().map(|rate| ThreadRate::new(rate, spec.event_loops())),
             options: RecorderOptions {
                 log,
                 tallies_seconds: share.is_some(),

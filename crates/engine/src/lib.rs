@@ -65,6 +65,7 @@ pub mod share;
 mod spec;
 pub mod sqlstate;
 pub mod tally;
+pub mod thread_rate;
 mod transaction_log;
 mod worker;
 

@@ -2,17 +2,15 @@
 //!
 //! The clients of a thread share a [`Pacer`]. Arrivals are a Poisson process, as in pgbench.
 
-use std::time::Duration;
-
 use crate::random::Random;
 use crate::schedule::{Moment, Schedule};
+use crate::thread_rate::ThreadRate;
 
 /// Due times at a rate.
 #[derive(Clone, Debug)]
 struct Throttle {
     random: Random,
-    /// Mean time between two arrivals (microseconds).
-    mean_us: f64,
+    rate: ThreadRate,
     due: Moment,
     /// Opening of the measured window.
     opening: Moment,
@@ -27,10 +25,10 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Makes transactions due at random, `rate` a second on average, from the start of `schedule`.
-    pub fn throttle(&mut self, rate: f64, schedule: &Schedule, random: Random) {
+    /// Makes transactions due at random, at `rate` on average, from the start of `schedule`.
+    pub fn throttle(&mut self, rate: ThreadRate, schedule: &Schedule, random: Random) {
         let (due, opening) = (schedule.start, schedule.opening);
-        self.throttle = Some(Throttle { random, mean_us: 1e6 / rate, due, opening });
+        self.throttle = Some(Throttle { random, rate, due, opening });
     }
 
     /// Returns whether load is a closed loop: transactions are due as soon as they can be sent.
@@ -48,10 +46,9 @@ impl Pacer {
         if now >= throttle.opening {
             throttle.due = throttle.due.max(throttle.opening);
         }
-        // In (0, 1], so that the logarithm is finite; whole microseconds, as pgbench has them.
+        // In (0, 1], so that the logarithm is finite.
         let uniform = 1.0 - throttle.random.unit();
-        let wait = (-uniform.ln() * throttle.mean_us + 0.5) as u64;
-        throttle.due = throttle.due.after(Duration::from_micros(wait));
+        throttle.due = throttle.rate.after(throttle.due, throttle.opening, -uniform.ln());
         Some(throttle.due)
     }
 }

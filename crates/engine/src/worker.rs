@@ -32,6 +32,7 @@ use crate::reactor::{Connector, Reactor};
 use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Schedule};
 use crate::seeds::{ClientSeeds, ThreadSeeds};
+use crate::thread_rate::ThreadRate;
 
 /// Time that all cancel requests of a thread may take together.
 const CANCEL: Duration = Duration::from_millis(500);
@@ -61,7 +62,7 @@ pub(crate) struct Worker {
     /// Transactions that each client starts in the window; none where time ends it.
     pub(crate) transactions: Option<u64>,
     /// Rate of the thread (transactions per second), if the load has one.
-    pub(crate) rate: Option<f64>,
+    pub(crate) rate: Option<ThreadRate>,
     pub(crate) options: RecorderOptions,
     pub(crate) ledger: Option<Arc<dyn Ledger>>,
     pub(crate) flushes: Option<DiskFlushes>,

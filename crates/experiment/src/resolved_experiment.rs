@@ -146,6 +146,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::PathBuf;
 
+    use pgdyno_model::load_rate::LoadRate;
+
     use super::*;
     use crate::host::NoDevices;
     use crate::recipes;
@@ -247,7 +249,7 @@ mod tests {
         let ResolvedExperiment { experiment, plan, .. } =
             ResolvedExperiment::new(source, Vec::new(), &NoDevices).unwrap();
         assert_eq!((plan.seed, plan.treatments.len()), (7, 6));
-        assert_eq!(experiment.load.options.rate, Some(500.0));
+        assert_eq!(experiment.load.options.rate, Some(LoadRate::Constant(500.0)));
         assert_eq!(plan.loading.partitions, 2);
         assert_eq!(experiment.crash.unwrap().rounds, 2);
     }

@@ -12,6 +12,7 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::crash::{CrashOptions, Fault};
 use crate::level::{Key, Level, LevelValue};
+use crate::load_rate::LoadRate;
 use crate::names::names;
 use crate::storage::Storage;
 use crate::units::{Bytes, Span, UnitError};
@@ -268,10 +269,10 @@ impl<'de> Deserialize<'de> for ReconnectLost {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LoadOptions {
-    /// Transactions per second over all clients together, due at random (Poisson) times; latency
-    /// counts from the due time. None: a client's next transaction is due when the previous one is
-    /// done.
-    pub rate: Option<f64>,
+    /// Rate at which transactions are due over all clients together, at random (Poisson) times;
+    /// latency counts from the due time. None: a client's next transaction is due when the previous
+    /// one is done.
+    pub rate: Option<LoadRate>,
     /// Latency beyond which a transaction is counted as late. With a rate, a transaction is skipped
     /// if it would begin later than this.
     pub latency_limit: Option<Span>,

@@ -39,6 +39,7 @@ pub mod latency;
 pub mod ledger;
 pub mod level;
 pub mod live;
+pub mod load_rate;
 pub mod load_strategy;
 pub mod measurement;
 mod names;

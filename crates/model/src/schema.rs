@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::crash::Verdict;
 use crate::experiment::ReconnectLost;
 use crate::level::{LevelValue, Levels};
+use crate::load_rate::LoadRate;
 use crate::search::Slo;
 use crate::units::Span;
 
@@ -50,6 +51,21 @@ impl JsonSchema for ReconnectLost {
                 { "const": "always", "description": "The client connects again, without a limit." },
                 { "type": ["integer", "string"], "minimum": 0, "pattern": r"^\+?[0-9]+$" },
             ]
+        })
+    }
+}
+
+impl JsonSchema for LoadRate {
+    fn schema_name() -> Cow<'static, str> {
+        "LoadRate".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Transactions per second, or the stages of a rate as text.",
+            "type": ["number", "string"],
+            "exclusiveMinimum": 0,
+            "examples": [500, "500 for 1m, 500 to 2000 for 30s"],
         })
     }
 }

@@ -8,6 +8,7 @@ use pgdyno_connect::conninfo::ConnectOptions;
 use pgdyno_engine::ReactorChoice;
 use pgdyno_generators::Generators;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Protocol, ReconnectLost};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::units::Span;
 
 use crate::dialect::Dialect;
@@ -130,7 +131,7 @@ impl Run {
     /// Returns the options of the load.
     pub(crate) fn load_options(&self) -> LoadOptions {
         LoadOptions {
-            rate: self.rate,
+            rate: self.rate.map(LoadRate::Constant),
             latency_limit: self
                 .latency_limit_ms
                 .map(|ms| Span(Duration::from_secs_f64((ms / 1000.0).min(1e9)))),

@@ -40,6 +40,7 @@ mod prose;
 mod run_report;
 mod smart;
 mod stack;
+mod stages;
 mod table;
 mod terminal;
 pub mod text;

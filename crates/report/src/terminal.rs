@@ -7,7 +7,7 @@ use pgdyno_text::format;
 use super::crash::{CrashView, FaultView, FilesystemsView};
 use super::table::{NONE, right, table_lines};
 use super::text::{Detail, plain, wrap};
-use super::{fingerprint, generators};
+use super::{fingerprint, generators, stages};
 use crate::note::{Note, NoteKind};
 use crate::{RunReport, prose};
 use pgdyno_analysis::question::asked_pairs;
@@ -66,6 +66,7 @@ pub fn terminal(report: &RunReport, width: u16, detail: Detail) -> String {
         lines.extend(wrap(MOUNTS, usize::from(width), ""));
     }
     lines.extend(wrap(&left_out, usize::from(width), "").into_iter().filter(|l| !l.is_empty()));
+    lines.extend(stages::lines(view, width, detail));
     lines.extend(generators::lines(view, width, detail));
     for (title, items) in [
         ("Flush accounting", prose::flush_accounting(view)),

@@ -1,6 +1,7 @@
 // Charts over a trial's time: what is drawn in each, in which look. Pure.
-import type { Heat, Reduced, Chart, TrialDetail } from '../data/types';
+import type { Heat, Reduced, Chart, StageView, TrialDetail } from '../data/types';
 import { grey, type Look } from '../palette';
+import { dueAt } from '../panels/stages';
 import { ends, within } from './intervals';
 
 export interface Line extends Reduced {
@@ -50,6 +51,12 @@ function edges(t: number[], lengths?: number[]): number[] {
 
 function tpsLines(detail: TrialDetail, look: Look, isUnder: boolean): Line[] {
   return [{ name: isUnder ? 'tps of the trial laid under' : 'tps', ...detail.series.tps, colour: look.colour, dash: isUnder ? '4 3' : '', isUnder }];
+}
+
+/** What was due at the middle of each bucket, where the rate has stages. */
+function dueLines({ series }: TrialDetail, stages: StageView[]): Line[] {
+  const due = series.t_s.map((t, i) => dueAt(stages, t + series.length_s[i] / 2));
+  return stages.length ? [{ name: 'due', mean: due, colour: grey(0), dash: '2 3' }] : [];
 }
 
 function milliseconds(values: (number | null)[]): (number | null)[] {
@@ -124,6 +131,7 @@ export function panelsOf(
   look: Look,
   under: { detail: TrialDetail; look: Look } | null,
   focus: string | null,
+  stages: StageView[] = [],
 ): Panel[] {
   const { series } = detail;
   const tps: Panel = {
@@ -134,7 +142,7 @@ export function panelsOf(
     isTall: true,
     note: detail.reduced ? 'Mean of each bucket, with the range of its seconds.' : undefined,
     t: edges(series.t_s, series.length_s),
-    lines: tpsLines(detail, look, false),
+    lines: [...tpsLines(detail, look, false), ...dueLines(detail, stages)],
     under: under
       ? {
           t: edges(under.detail.series.t_s, under.detail.series.length_s),

@@ -9,6 +9,7 @@ mod generator;
 mod latency;
 mod pairs;
 mod run;
+mod stage;
 mod treatment;
 mod trial;
 mod why;
@@ -24,6 +25,7 @@ pub use run::{
     NoisePriorView, ObjectiveView, RunHead, RunView, ScalingView, ServerView, SessionView,
     SettingView, StageProbeView, StoppingView,
 };
+pub use stage::StageView;
 pub use treatment::{NotRanked, TpsView, TreatmentCrash, TreatmentView, WaitView};
 pub use trial::{
     Cause, Change, LogEvent, NotJudged, ObserverView, RateLine, RateTable, RelationSize,

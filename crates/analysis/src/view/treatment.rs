@@ -10,6 +10,7 @@ use super::comparison::RatioView;
 use super::crash::GravestFault;
 use super::generator::GeneratorView;
 use super::latency::{LatencyInterval, LatencyView};
+use super::stage::StageView;
 use super::trial::StatementView;
 
 /// Crash tests of a treatment, in brief.
@@ -105,6 +106,8 @@ pub struct TreatmentView {
     pub little: Option<f64>,
     /// Generators that offered its load together; empty for one process.
     pub generators: Vec<GeneratorView>,
+    /// Stages of its rate over time; empty where the rate stays, or there is none.
+    pub stages: Vec<StageView>,
     /// Statements, over all completed trials.
     pub statements: Vec<StatementView>,
     /// States of its backends over all completed trials, the commonest first.

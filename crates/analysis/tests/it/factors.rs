@@ -1,6 +1,7 @@
 //! Courses over ordered factors and interactions of two, from the store to figures.
 
 use pgdyno_analysis::{PairRow, analyse};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{Answer, AnswerKind, LevelValue, Plan, Stopping};
 use pgdyno_store::Store;
@@ -51,7 +52,7 @@ fn factors_without_order_have_no_course_and_half_a_table_no_interaction() {
     assert!(measured(&plan, &[1e3; 5]).interactions.is_empty());
     // A rate sets tps.
     let mut plan = old_and_new("commit_delay", &[1, 2, 3].map(LevelValue::Int), 3);
-    plan.treatments.iter_mut().for_each(|t| t.options.rate = Some(100.0));
+    plan.treatments.iter_mut().for_each(|t| t.options.rate = Some(LoadRate::Constant(100.0)));
     let view = measured(&plan, &[1e3; 6]);
     assert!(view.courses.is_empty() && view.interactions.is_empty());
 }

@@ -67,6 +67,7 @@ fn every_preset_is_planned_and_keeps_the_time_that_it_may_take() {
     }
 }
 
+/// Runs a new experiment at a rate that changes.
 #[test]
 fn a_new_experiment_runs_to_its_end() {
     let world = World::new();
@@ -74,9 +75,20 @@ fn a_new_experiment_runs_to_its_end() {
     let short = "--scale 1 --clients 2 --duration 1s --repeats 1";
     let line = format!("new --preset commit {short} --storage {}", disk.display());
     world.run_line(&line).exits(0);
-    world.run_line("run experiment.toml --set telemetry.fsync=0s --set load.rate=200").exits(0);
+    world.file("series.csv", "time,rate\n60,200\n61,50\n");
+    let run = "run experiment.toml --set telemetry.fsync=0s --set load.rate=series.csv";
+    world.run_line(run).exits(1).says("the stages of the rate take 2s, and the window is 1s");
+    world.run_line(&format!("{run} --set load.duration=2s")).exits(0).prints("200 for 1s");
     let shown = world.show("latest");
     assert_eq!(shown["run"]["state"], "completed", "{shown}");
+    for treatment in shown["treatments"].as_array().unwrap() {
+        let [fast, slow] = &treatment["stages"].as_array().unwrap()[..] else {
+            panic!("{treatment}")
+        };
+        assert_eq!((fast["due"].as_f64(), slow["due"].as_f64()), (Some(200.0), Some(50.0)));
+        let done = [fast, slow].map(|stage| stage["transactions"].as_u64().unwrap());
+        assert_eq!(Some(done[0] + done[1]), treatment["transactions"].as_u64(), "{treatment}");
+    }
     world.assert_nothing_left();
 }
 

@@ -1,6 +1,7 @@
 //! The head of a plan in words: the experiment, its load and its treatments.
 
 use pgdyno_model::experiment::{Connect, Length, LoadOptions, OnError, Order, ReconnectLost};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::{Stopping, Treatment};
 use pgdyno_stats::InterimAnalyses;
@@ -138,12 +139,26 @@ fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
     }
 }
 
+/// Stages of a rate that are listed.
+const STAGES: usize = 6;
+
 /// Describes the load options that differ from a closed loop of single tries.
 fn options(options: &LoadOptions) -> String {
     let LoadOptions { latency_limit, max_tries, on_error, reconnect, reconnect_lost, .. } = options;
     let mut out = String::new();
-    if let Some(rate) = options.rate {
-        piece!(out, ", {rate} transactions due each second");
+    match &options.rate {
+        None => {}
+        Some(rate @ LoadRate::Constant(_)) => {
+            piece!(out, ", {rate} transactions due each second");
+        }
+        Some(LoadRate::Stages(stages)) => {
+            let (first, more) = stages.split_at(stages.len().min(STAGES));
+            let first: Vec<String> = first.iter().map(ToString::to_string).collect();
+            piece!(out, ", transactions due each second: {}", first.join(", "));
+            if !more.is_empty() {
+                piece!(out, " and {} more", more.len());
+            }
+        }
     }
     if let Some(limit) = latency_limit {
         piece!(out, ", latency limit {limit}");

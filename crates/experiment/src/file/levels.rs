@@ -2,11 +2,13 @@
 
 use pgdyno_model::experiment::{LoadOptions, OnError, Protocol, ReconnectLost};
 use pgdyno_model::level::{Key, LevelValue};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::raid::WritePolicy;
 use pgdyno_model::units::Span;
 
 use super::error::Complaint;
 use super::generators::read_launch;
+use super::rate::is_series;
 
 /// Gives the option of `key`, if it is one, a value that [`check_level`] has let through.
 pub(crate) fn set_option(options: &mut LoadOptions, key: &Key, value: &LevelValue) {
@@ -80,11 +82,11 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         Key::Protocol if Protocol::parse(&text).is_none() => {
             Err(unknown("protocol", &text, Protocol::NAMES))
         }
-        Key::Rate => match text.parse::<f64>() {
-            Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(()),
-            _ => Err(Complaint::new(format!("`{text}` is no rate; it must be a number above 0"))
-                .with_help("transactions per second over all clients together")),
-        },
+        Key::Rate if is_series(&text) => Ok(()),
+        Key::Rate => text.parse::<LoadRate>().map(drop).map_err(|wrong| {
+            Complaint::new(wrong.to_string())
+                .with_help("transactions per second over all clients together")
+        }),
         Key::LatencyLimit => match text.parse::<Span>() {
             Ok(limit) if !limit.0.is_zero() => Ok(()),
             Ok(_) => {

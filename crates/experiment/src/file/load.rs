@@ -7,12 +7,15 @@ use std::time::Duration;
 use pgdyno_model::Slo;
 use pgdyno_model::experiment::{Length, Load, LoadOptions, OnError, Protocol, ReconnectLost};
 use pgdyno_model::level::{Key, LevelValue};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::units::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::error::Complaint;
+use super::error::{Complaint, read_at};
 use super::levels::{check_level, set_option};
+use super::rate::{rate_value, read_series};
+use super::source::Source;
 
 #[derive(Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -37,9 +40,10 @@ pub(super) struct LoadTable {
     #[cfg_attr(test, schemars(extend("default" = "1s")))]
     pub(super) warm_up: Option<Span>,
     /// Transactions per second over all clients, due at random times. Latency then counts from
-    /// when a transaction was due.
-    #[cfg_attr(test, schemars(schema_with = "super::schema::rate"))]
-    pub(super) rate: Option<Spanned<LevelValue>>,
+    /// when a transaction was due. A list: stages of a length and a rate, or of a length and the
+    /// rates at its beginning and end.
+    #[cfg_attr(test, schemars(schema_with = "super::schema::rate_over_time"))]
+    pub(super) rate: Option<Spanned<toml::Value>>,
     /// Count transactions over this as late. With `rate`, skip one that is that late before it
     /// begins.
     #[cfg_attr(test, schemars(with = "Span"))]
@@ -82,22 +86,22 @@ impl LoadTable {
     ///
     /// # Errors
     /// Keys contradict each other, or a value is out of its range.
-    pub(super) fn into_load(mut self) -> Result<Load, Complaint> {
+    pub(super) fn into_load(mut self, source: &Source) -> Result<Load, Complaint> {
         let find = self.find()?;
-        let options = self.options()?;
+        let options = self.options(source)?;
         Ok(Load {
             clients: self.clients.unwrap_or(NonZeroU32::MIN),
             threads: self.threads.unwrap_or(NonZeroU32::MIN),
             protocol: self.protocol.unwrap_or_default(),
-            length: self.length()?,
+            length: self.length(options.rate.as_ref())?,
             warm_up: self.warm_up.unwrap_or(Span::from_secs(1)),
             options,
             find,
         })
     }
 
-    /// Returns what ends a trial: time or a count.
-    fn length(&self) -> Result<Length, Complaint> {
+    /// Returns what ends a trial: time or a count. Stages of `rate` end it if nothing else does.
+    fn length(&self, rate: Option<&LoadRate>) -> Result<Length, Complaint> {
         match (&self.duration, self.transactions) {
             (Some(_), Some(_)) => {
                 Err(Complaint::new("`load.duration` and `load.transactions` are both given")
@@ -109,9 +113,11 @@ impl LoadTable {
                     .with_help("a trial needs at least a second: \"5s\", \"2m\"")
                     .at(duration.span()))
             }
-            (duration, None) => Ok(Length::Duration(
-                duration.as_ref().map_or(Span::from_secs(5), |duration| *duration.get_ref()),
-            )),
+            (Some(duration), None) => Ok(Length::Duration(*duration.get_ref())),
+            (None, None) => {
+                let seconds = rate.and_then(LoadRate::seconds).unwrap_or(5);
+                Ok(Length::Duration(Span::from_secs(seconds)))
+            }
         }
     }
 
@@ -156,16 +162,18 @@ impl LoadTable {
     }
 
     /// Returns the options that go beyond the scripts.
-    fn options(&mut self) -> Result<LoadOptions, Complaint> {
+    fn options(&mut self, source: &Source) -> Result<LoadOptions, Complaint> {
         let mut options = LoadOptions::default();
-        for (key, value) in
-            [(Key::Rate, self.rate.take()), (Key::LatencyLimit, self.latency_limit.take())]
-        {
-            if let Some(value) = value {
-                let (span, value) = (value.span(), value.into_inner());
-                check_level(&key, &value).map_err(|c| c.at(span))?;
-                set_option(&mut options, &key, &value);
-            }
+        let mut set = |key: Key, value: LevelValue| -> Result<(), Complaint> {
+            check_level(&key, &value)?;
+            set_option(&mut options, &key, &read_series(value, source)?);
+            Ok(())
+        };
+        if let Some(rate) = self.rate.take() {
+            read_at(rate, |rate| set(Key::Rate, rate_value(&rate)?))?;
+        }
+        if let Some(limit) = self.latency_limit.take() {
+            read_at(limit, |limit| set(Key::LatencyLimit, limit))?;
         }
         options.max_tries = self.max_tries.unwrap_or(options.max_tries);
         options.on_error = self.on_error.unwrap_or_default();

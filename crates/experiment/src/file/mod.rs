@@ -14,6 +14,7 @@ mod load;
 mod overrides;
 mod postgres;
 mod probe;
+mod rate;
 mod raw;
 #[cfg(test)]
 mod schema;

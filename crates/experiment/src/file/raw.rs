@@ -14,6 +14,7 @@ use super::experiment::ExperimentTable;
 use super::factors::{Factors, exclusion};
 use super::load::LoadTable;
 use super::postgres::PostgresTable;
+use super::rate::read_factors;
 use super::servers::{place_programs, take_servers};
 use super::source::Source;
 use super::storage::{Tables, storages};
@@ -139,13 +140,14 @@ impl File {
     /// The first thing that is wrong, with its place where that is known.
     pub(super) fn into_experiment(mut self, source: &Source) -> Result<Experiment, Complaint> {
         let at = |path: PathBuf| source.absolute(path);
-        let load = self.load.into_load()?;
+        let load = self.load.into_load(source)?;
         let settings = self.postgres.settings()?;
         let storage = storages(self.storage, &at, self.between.trim)?;
         self.between.check()?;
         let mut factors = self.factors.into_factors()?;
         let servers = take_servers(&mut factors);
         place_programs(&mut factors, at);
+        read_factors(&mut factors, source)?;
         let is_external = self.postgres.dsn.is_some() || !servers.is_empty();
         self.postgres.check(is_external)?;
         let exclude = |table| read_at(table, |table| exclusion(&table, &factors));

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order};
 use pgdyno_model::level::{Key, LevelValue};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::units::Span;
 use pgdyno_model::{Advice, Experiment};
 
@@ -208,7 +209,7 @@ fn a_load_says_what_pgbenchs_options_say() {
     )
     .unwrap();
     let options = &e.load.options;
-    assert_eq!((options.rate, options.max_tries), (Some(200.0), 3));
+    assert_eq!((&options.rate, options.max_tries), (&Some(LoadRate::Constant(200.0)), 3));
     assert_eq!((options.on_error, options.reconnect), (OnError::Continue, false));
     assert_eq!(options.latency_limit, Some("50ms".parse().unwrap()));
     let defined: Vec<(&str, &str)> =
@@ -232,6 +233,12 @@ fn options_of_a_load_that_cannot_be_are_answered_with_their_place() {
         ("[load]\ndefine = { a-b = 1 }\n", "try.toml:2:12", "variable's name"),
         ("[load]\ndefine = { a = [1] }\n", "try.toml:2:16", "a string, a number or a boolean"),
         ("[factors]\nrate = [100, -1]\n", "try.toml:2:14", "no rate"),
+        ("[factors]\nrate = [\"5 for ever\"]\n", "try.toml:2:9", "no stage"),
+        ("[load]\nrate = [[\"60s\", 5], 7]\n", "try.toml:2:8", "`7` is no stage"),
+        ("[load]\nrate = [[\"1500ms\", 5]]\n", "try.toml:2:8", "whole seconds"),
+        ("[load]\nrate = [[\"5 m\", 0]]\n", "try.toml:2:8", "nothing is due"),
+        ("[load]\nrate = []\n", "try.toml:2:8", "nothing is due"),
+        ("[load]\nrate = \"no.csv\"\n", "try.toml:2:8", "rates of /base/no.csv"),
         ("[factors]\non_error = [\"go\"]\n", "try.toml:2:13", "abort-all"),
         ("[factors]\nreconnect = [1]\n", "try.toml:2:14", "neither true nor false"),
         ("[factors]\nmax_trys = [1]\n", "try.toml:2:1", "max_tries"),
@@ -239,6 +246,31 @@ fn options_of_a_load_that_cannot_be_are_answered_with_their_place() {
         let found = error(file);
         assert!(found.starts_with(place) && found.contains(words), "{file}: {found}");
     }
+}
+
+#[test]
+fn a_rate_may_have_stages_which_then_end_the_load() {
+    let rate = |text: &str| Some(text.parse::<LoadRate>().unwrap());
+    let length = |seconds| Length::Duration(Span::from_secs(seconds));
+    let file = "[load]\nrate = [[\"60s\", 500], [\"30s\", 500, 2000.5]]\n";
+    let load = with(file, &[]).unwrap().load;
+    assert_eq!(load.options.rate, rate("500 for 60s, 500 to 2000.5 for 30s"));
+    assert_eq!(load.length, length(90));
+    let other = ["load.rate=[[\"2s\", 7]]", "load.duration=5s"];
+    let load = with(file, &other).unwrap().load;
+    assert_eq!((load.options.rate, load.length), (rate("7 for 2s"), length(5)));
+    let text = ["load.rate=7 for 2s, 8 for 1s"];
+    assert_eq!(with("", &text).unwrap().load.options.rate, rate("7 for 2s, 8 for 1s"));
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("day.csv"), "time,rate\n0,5\n9,50\n").unwrap();
+    let text = "[load]\nrate = \"day.csv\"\n[factors]\nrate = [\"day.csv\", 5]\n";
+    let source = Source { base: folder.path().into(), ..source(text) };
+    let experiment = parse(&source, &[]).unwrap();
+    assert_eq!(experiment.load.options.rate, rate("5 for 9s, 50 for 9s"));
+    let level = &experiment.factors[0].levels[0];
+    assert_eq!(level.label, LevelValue::Text("day.csv".into()));
+    assert_eq!(level.sets, [(Key::Rate, LevelValue::Text("5 for 9s, 50 for 9s".into()))]);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::path::Path;
 use pgdyno_dataset::workload::{self, DataSet, Workload};
 use pgdyno_model::experiment::{Experiment, Length, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::storage::{Backing, DeviceSettings};
+use pgdyno_model::units::Span;
 use pgdyno_model::{Find, Plan, PlannedTrial, Storage, Treatment};
 use pgdyno_postgres::settings::RESERVED;
 use pgdyno_storage::{Stack, Wipe};
@@ -225,7 +227,24 @@ fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(),
             "take the factor `rate` out, or `load.find`",
         ));
     }
-    Ok(())
+    check_stages(experiment, treatment)
+}
+
+/// Checks that the window of `treatment` holds all stages of its rate.
+fn check_stages(experiment: &Experiment, treatment: &Treatment) -> Result<(), ExperimentError> {
+    let Some(seconds) = treatment.options.rate.as_ref().and_then(LoadRate::seconds) else {
+        return Ok(());
+    };
+    let stages = Span::from_secs(seconds);
+    let window = match experiment.load.length {
+        Length::Duration(window) if window >= stages => return Ok(()),
+        Length::Duration(window) => format!("the window is {window}"),
+        Length::Transactions(_) => "a count of transactions ends the window".to_owned(),
+    };
+    Err(ExperimentError::refused(
+        format!("the stages of the rate take {stages}, and {window} ({})", treatment.levels),
+        format!("give `load.duration = \"{stages}\"`, or shorten the stages"),
+    ))
 }
 
 /// Reads a count, of which the parser has let only 1 and more through.

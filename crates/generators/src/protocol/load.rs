@@ -8,6 +8,7 @@ use std::time::Duration;
 use pgdyno_engine::script::{Script, ScriptError, ScriptSource, Value, VariableValue};
 use pgdyno_engine::{LoadSpec, ReactorChoice, WeightedScript, WindowEnd};
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
+use pgdyno_model::load_rate::LoadRate;
 use serde::{Deserialize, Serialize};
 
 use super::servers::ServersData;
@@ -79,7 +80,7 @@ pub struct LoadDescription {
     seed: u64,
     variables: Vec<(String, Variable)>,
     options: LoadOptions,
-    /// Bits of the rate: exact, where JSON's numbers may be off in the last digit.
+    /// Bits of a constant rate: exact, where JSON's numbers may be off in the last digit.
     rate: Option<u64>,
     /// Whether the worker reports messages of clients.
     pub logs_clients: bool,
@@ -113,7 +114,10 @@ impl LoadDescription {
             seed: spec.seed,
             variables: variables.map(|(name, value)| (name.clone(), value.into())).collect(),
             options: spec.options.clone(),
-            rate: spec.options.rate.map(f64::to_bits),
+            rate: match spec.options.rate {
+                Some(LoadRate::Constant(rate)) => Some(rate.to_bits()),
+                _ => None,
+            },
             logs_clients: spec.client_log.is_some(),
             logs_failures: spec.log_failures,
             logs_steps: spec.log_steps,
@@ -141,7 +145,10 @@ impl LoadDescription {
             length: self.length,
             seed: self.seed,
             variables: variables.map(|(name, value)| (name.clone(), value.into())).collect(),
-            options: LoadOptions { rate: self.rate.map(f64::from_bits), ..self.options.clone() },
+            options: match self.rate.map(f64::from_bits).map(LoadRate::Constant) {
+                rate @ Some(_) => LoadOptions { rate, ..self.options.clone() },
+                None => self.options.clone(),
+            },
             log_failures: self.logs_failures,
             log_steps: self.logs_steps,
             draws_as_pgbench: self.draws_as_pgbench,

@@ -22,6 +22,7 @@ use pgdyno_generators::{Admission, Generators, GeneratorsError, Hands};
 use pgdyno_model::counters::LoadCounters;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::progress::{Activity, Event};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::search::Step;
@@ -310,7 +311,7 @@ impl Trial<'_> {
         let (plan, treatment) = (&self.resolved.plan, self.treatment);
         let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal));
         let mut options = treatment.options.clone();
-        options.rate = load.rate.or(options.rate);
+        options.rate = load.rate.map(LoadRate::Constant).or(options.rate);
         LoadSpec {
             clients: nonzero(treatment.clients),
             threads: nonzero(treatment.threads),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use pgdyno_engine::script::Script;
 use pgdyno_engine::{LoadError, LoadObserver, Phase, WeightedScript, run_load};
 use pgdyno_model::experiment::{Length, OnError, Protocol, ReconnectLost};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::{Advice, Measurement};
 use pgdyno_test_support::load::{
     TPCB, TPCB_TABLES, assert_aborted, assert_counts, lasting, spec, unwatched,
@@ -48,7 +49,7 @@ fn every_acknowledged_transaction_is_in_the_database_and_in_the_series() {
         spec.protocol = protocol;
         spec.clients = count(5);
         spec.threads = count(threads);
-        spec.options.rate = rate;
+        spec.options.rate = rate.map(LoadRate::Constant);
         spec.warm_up = Duration::from_millis(300);
         spec.length = lasting(Duration::from_millis(1200));
         let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
@@ -367,7 +368,7 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     assert_eq!(session.count("SELECT count(DISTINCT pid) FROM backends"), 30);
 
     spec.options.reconnect = false;
-    spec.options.rate = Some(50.0);
+    spec.options.rate = Some(LoadRate::Constant(50.0));
     spec.length = lasting(Duration::from_secs(2));
     let m = run_load(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);

@@ -6,6 +6,7 @@ use pgdyno_analysis::comparison::runs::{
 };
 use pgdyno_analysis::gate::Form;
 use pgdyno_audit::{Audit, ImportedRun};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_model::{Latencies, LevelValue, Plan, TrialRecord};
@@ -111,7 +112,7 @@ fn cases() -> Vec<Case> {
         planned("protocol", |p| {
             each(p, |t| t.protocol = pgdyno_model::experiment::Protocol::Simple);
         }),
-        planned("rate", |p| each(p, |t| t.options.rate = Some(500.0))),
+        planned("rate", |p| each(p, |t| t.options.rate = Some(LoadRate::Constant(500.0)))),
         planned("window", |p| {
             p.length = pgdyno_model::experiment::Length::Duration(Span::from_secs(60));
         }),

@@ -4,6 +4,7 @@ use pgdyno_analysis::Withheld;
 use pgdyno_analysis::comparison::runs::CompareOptions;
 use pgdyno_analysis::host_noise::{HostNoiseView, NoForecast, forecast, learn, noise};
 use pgdyno_model::facts::HostFacts;
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{NoisePrior, Plan, PlannedTrial};
 use pgdyno_report::{self as report, CompareReport, NoteKind, RunReport};
@@ -245,7 +246,7 @@ fn what_earlier_runs_tell_of_the_noise_counts_beside_a_runs_own() {
     }
     // A rate makes all trials alike, and tells nothing of the noise.
     let mut rated = world.plan(9);
-    rated.treatments.iter_mut().for_each(|t| t.options.rate = Some(100.0));
+    rated.treatments.iter_mut().for_each(|t| t.options.rate = Some(LoadRate::Constant(100.0)));
     synthetic::add(&mut world.store, ("rated", 90), &rated, |_| 100.0);
     assert_eq!(told(&world, &rated, &host), None);
     let prior = told(&world, &plan, &host).unwrap();
@@ -315,7 +316,7 @@ fn a_trial_that_is_not_measured_comes_first_where_first_trials_differ() {
     assert_eq!(found.runs, 10);
     assert!((-0.14..-0.04).contains(&found.difference), "{found:?}");
     let mut rated = plan.clone();
-    rated.treatments[0].options.rate = Some(10.0);
+    rated.treatments[0].options.rate = Some(LoadRate::Constant(10.0));
     assert_eq!(told(&world, &rated), None);
     // Its first trial is none any more, and tells nothing: what was found goes on to hold.
     let conditioned = Plan { conditioning: Some(found), ..plan.clone() };

@@ -2,6 +2,7 @@
 
 use pgdyno_audit::{Audit, ImportedRun};
 use pgdyno_model::crash::Failing;
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
 use pgdyno_model::{Advice, LevelValue, TrialRecord, Verdict};
 use pgdyno_store::{Hold, Store, StoreError, Stored};
@@ -90,7 +91,7 @@ fn imported_figures_come_back_are_kept_once_and_are_no_runs() {
 fn service_time_comes_back_and_is_shown_beside_latency() {
     let mut plan = plan(2);
     for treatment in &mut plan.treatments {
-        treatment.options.rate = Some(100.0);
+        treatment.options.rate = Some(LoadRate::Constant(100.0));
     }
     let (_folder, store) = filled(plan.clone(), None);
     let first = &store.trials(RUN).unwrap()[0];

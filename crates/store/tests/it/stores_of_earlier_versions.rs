@@ -29,7 +29,7 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 15] = [
+const LATER_KEYS: [&str; 16] = [
     "stddev",
     "device_type",
     "errors_logged",
@@ -45,6 +45,7 @@ const LATER_KEYS: [&str; 15] = [
     "noise_prior",
     "conditioning",
     "failure_kind",
+    "stages",
 ];
 
 /// Figures of a ratio that are judgements: later versions judge the same measurements by other

@@ -446,6 +446,10 @@ export type Length =
  * Fate of a client whose transaction met an error that is not retried.
  */
 export type OnError = 'abort-client' | 'abort-all' | 'continue';
+/**
+ * Transactions per second, or the stages of a rate as text.
+ */
+export type LoadRate = number | string;
 export type ReconnectLost = 'never' | 'always' | (number | string);
 /**
  * How statements are sent.
@@ -4294,9 +4298,9 @@ export interface LoadOptions {
    */
   on_error: OnError & string;
   /**
-   * Transactions per second over all clients together, due at random (Poisson) times; latency counts from the due time. None: a client's next transaction is due when the previous one is done.
+   * Rate at which transactions are due over all clients together, at random (Poisson) times; latency counts from the due time. None: a client's next transaction is due when the previous one is done.
    */
-  rate: number | null;
+  rate: LoadRate | null;
   /**
    * Whether every transaction has a connection of its own.
    */
@@ -4718,6 +4722,10 @@ export interface TreatmentView {
    */
   service_us: LatencyView | null;
   /**
+   * Stages of its rate over time; empty where the rate stays, or there is none.
+   */
+  stages: StageView[];
+  /**
    * Statements, over all completed trials.
    */
   statements: StatementView[];
@@ -4890,6 +4898,63 @@ export interface LatencyInterval {
    * Geometric mean over the trials (microseconds).
    */
   us: number;
+}
+/**
+ * A stage of a treatment's rate over time, over its completed trials. A transaction belongs to the stage in which it ended.
+ */
+export interface StageView {
+  /**
+   * Beginning, when it first comes (seconds since the window's opening).
+   */
+  begin_s: number;
+  /**
+   * Mean rate.
+   */
+  due: number;
+  /**
+   * Transactions that ended in an error in it (count).
+   */
+  failed: number;
+  /**
+   * Rate at its beginning (transactions due per second).
+   */
+  from: number;
+  /**
+   * Longest latency (microseconds).
+   */
+  latency_us_max: number | null;
+  /**
+   * Median latency of its transactions (microseconds); none without any.
+   */
+  latency_us_p50: number | null;
+  /**
+   * 95th percentile of latency (microseconds).
+   */
+  latency_us_p95: number | null;
+  /**
+   * 99th percentile of latency (microseconds).
+   */
+  latency_us_p99: number | null;
+  /**
+   * Length (seconds).
+   */
+  seconds: number;
+  /**
+   * Stages that it stands for (count): neighbours are one where there are many.
+   */
+  stages: number;
+  /**
+   * Rate at its end.
+   */
+  to: number;
+  /**
+   * Transactions that ended well in it, per second; none if no trial reached it.
+   */
+  tps: number | null;
+  /**
+   * Transactions that ended well in it (count).
+   */
+  transactions: number;
 }
 /**
  * One SQL command.

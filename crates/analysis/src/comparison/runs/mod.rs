@@ -351,7 +351,8 @@ fn why(
     pairing: &Pairing,
 ) -> Option<WhyView> {
     let load = |side: &Selection, t: usize| {
-        (side.run.plan.treatments[t].clients, side.run.plan.treatments[t].options.rate)
+        let treatment = &side.run.plan.treatments[t];
+        (treatment.clients, treatment.options.rate.clone())
     };
     let searched = a.run.plan.find.is_some() || b.run.plan.find.is_some();
     if searched

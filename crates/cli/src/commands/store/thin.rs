@@ -23,8 +23,8 @@ two that stay; telemetry's causes beside changes of tps";
 
 /// Line on the losses when latency distributions are removed.
 const LOST_LATENCIES: &str = "\
-lost: the heat map of latency; percentiles over several seconds in the page's chart of latency \
-become the longest of these seconds";
+lost: the heat map of latency; percentiles of a rate's stages; percentiles over several seconds in \
+the page's chart of latency become the longest of these seconds";
 
 /// Line on the parts that stay in either case.
 const KEPT: &str = "\

@@ -23,6 +23,7 @@ use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::script::{Script, WeightedScript};
 use crate::spec::LoadSpec;
+use crate::thread_rate::ThreadRate;
 
 /// A simulated load: tests change what they are about.
 pub(super) struct Load {
@@ -100,8 +101,8 @@ impl Load {
         let ended = Box::new(move |i| ended.lock().unwrap().push(i));
         let recorder = Recorder::with_options(&program, schedule, ended, options);
         let mut pacer = Pacer::default();
-        if let Some(rate) = spec.options.rate {
-            pacer.throttle(rate, &schedule, Random::new(3));
+        if let Some(rate) = &spec.options.rate {
+            pacer.throttle(ThreadRate::new(rate, 1), &schedule, Random::new(3));
         }
         let client = |id| {
             let random = Random::new(id);

@@ -5,6 +5,7 @@ mod fake_server;
 mod ledger;
 mod load;
 mod more;
+mod stages;
 mod timing;
 
 use std::sync::{Arc, Mutex};
@@ -13,6 +14,7 @@ use std::time::Duration;
 use fake_server::{Answer, after, done, error, message, ready, steady};
 use load::{Load, assert_aborted, assert_counts};
 use pgdyno_model::experiment::{Length, Protocol, ReconnectLost};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::units::Span;
 
 use crate::reactor::sim::{Network, PeerAction};

@@ -36,13 +36,13 @@ static LOGGED: Mutex<Vec<LoggedTransaction>> = Mutex::new(Vec::new());
 #[test]
 fn a_window_in_which_nothing_is_due_lasts_to_its_end_where_pgbench_would_end() {
     let at_once = |_| -> Answer { Box::new(|_, _| after(MS, done(b'I'))) };
-    let rare = |spec: &mut LoadSpec| spec.options.rate = Some(0.01);
+    let rare = |spec: &mut LoadSpec| spec.options.rate = Some(LoadRate::Constant(0.01));
     let load = Load { change: rare, warm_up: SECOND, clients: 2, ..Load::new("SELECT 1;") };
     let quiet = load.run(at_once).measurement;
     assert_eq!((quiet.transactions, quiet.measured_s, quiet.series.len()), (0, 5.0, 5));
     assert!((6.0..6.2).contains(&quiet.total_s), "{}", quiet.total_s);
     let as_pgbench = |spec: &mut LoadSpec| {
-        spec.options.rate = Some(0.01);
+        spec.options.rate = Some(LoadRate::Constant(0.01));
         spec.window_end = WindowEnd::WithLastTransaction;
     };
     let load = Load { change: as_pgbench, ..Load::new("SELECT 1;") };
@@ -79,7 +79,10 @@ fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
             after(delay, done(b'I'))
         })
     };
-    let load = Load { change: |spec| spec.options.rate = Some(100.0), ..Load::new("SELECT 1;") };
+    let load = Load {
+        change: |spec| spec.options.rate = Some(LoadRate::Constant(100.0)),
+        ..Load::new("SELECT 1;")
+    };
     let m = load.run(stalls).measurement;
     // Poisson: 500 arrivals in five seconds, give or take five standard deviations.
     assert!((390..610).contains(&m.transactions), "{}", m.transactions);
@@ -99,7 +102,7 @@ fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
     // With a limit, those that are too late to make it are skipped, and what is late is counted.
     let load = Load {
         change: |spec| {
-            spec.options.rate = Some(100.0);
+            spec.options.rate = Some(LoadRate::Constant(100.0));
             spec.options.latency_limit = Some(Span(100 * MS));
         },
         ..Load::new("SELECT 1;")
@@ -340,7 +343,9 @@ fn a_reply_that_comes_in_parts_has_its_first_byte_before_its_last() {
 #[test]
 fn with_a_rate_service_time_is_recorded_beside_latency() {
     let load = |change| Load { change, ..Load::new("SELECT 1;") };
-    let m = load(|spec| spec.options.rate = Some(150.0)).run(steady(10 * MS)).measurement;
+    let m = load(|spec| spec.options.rate = Some(LoadRate::Constant(150.0)))
+        .run(steady(10 * MS))
+        .measurement;
     let service = m.service.as_ref().unwrap();
     assert_eq!(
         (service.count(), m.scripts[0].service.as_ref()),
@@ -358,10 +363,10 @@ fn what_holds_the_event_loop_up_is_seen_as_its_lag() {
         let change: fn(&mut LoadSpec) = if reconnect {
             |spec| {
                 spec.options.reconnect = true;
-                spec.options.rate = Some(200.0);
+                spec.options.rate = Some(LoadRate::Constant(200.0));
             }
         } else {
-            |spec| spec.options.rate = Some(200.0)
+            |spec| spec.options.rate = Some(LoadRate::Constant(200.0))
         };
         Load {
             clients: 8,

@@ -65,7 +65,7 @@ fn what_queued_up_during_the_warm_up_is_no_latency_of_the_window() {
         })
     };
     let load = |warm_up, change| Load { clients: 2, warm_up, change, ..Load::new("SELECT 1;") };
-    let rate: fn(&mut LoadSpec) = |spec| spec.options.rate = Some(100.0);
+    let rate: fn(&mut LoadSpec) = |spec| spec.options.rate = Some(LoadRate::Constant(100.0));
     let m = load(2 * SECOND, rate).run(wakes_late).measurement;
     // Two were under way at the opening, and had been since the load began.
     let max = m.latency.max_us().unwrap();

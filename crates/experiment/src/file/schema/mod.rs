@@ -135,13 +135,29 @@ pub(super) fn percentage(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A rate; texts that are numbers are taken, too.
+/// A rate: a number, or a text that is one, stages, or a series' file.
 pub(super) fn rate(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": ["number", "string"],
         "exclusiveMinimum": 0,
-        "pattern": r"^\+?[0-9.]+([eE][+-]?[0-9]+)?$",
+        "pattern": r"^\+?[0-9.]+([eE][+-]?[0-9]+)?$| for |\.csv$",
+        "examples": [500, "500 for 60s, 500 to 2000 for 30s", "series.csv"],
     })
+}
+
+/// A rate, or a list of its stages.
+pub(super) fn rate_over_time(generator: &mut SchemaGenerator) -> Schema {
+    let length = generator.subschema_for::<Span>();
+    let rate = json!({ "type": "number", "minimum": 0 });
+    let stage = json!({
+        "type": "array",
+        "items": [length, rate, rate],
+        "minItems": 2,
+        "maxItems": 3,
+        "examples": [["60s", 500], ["30s", 500, 2000]],
+    });
+    let stages = json!({ "type": "array", "items": stage, "minItems": 1 });
+    json_schema!({ "anyOf": [self::rate(generator), stages] })
 }
 
 /// A whole number of at least `least`; texts that are one are taken, too.
