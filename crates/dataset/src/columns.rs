@@ -1,14 +1,15 @@
 //! Filling a table's columns: generators of the workload, and types of the server.
 
 use pgdyno_connect::control::{ControlClient, error_text};
-use pgdyno_engine::copy::{ColumnKind, Generator, RowWriter};
+use pgdyno_engine::copy::{ColumnKind, Generator, Integers, RowWriter, Varying};
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::load_strategy::LoadStrategy;
 
 use crate::bulk_load::BulkLoad;
+use crate::column_spec::{ColumnSpec, CounterTable, Values};
 use crate::error::DatasetError;
 use crate::pieces;
-use crate::workload::{ColumnSpec, TableSpec, Values};
+use crate::workload::TableSpec;
 
 /// `char(n)`: the server itself adds blanks, so that they need not be sent.
 const BPCHAR: u32 = 1042;
@@ -121,7 +122,9 @@ impl ColumnInquiry<'_> {
     ) -> Result<Option<String>, DatasetError> {
         use ColumnKind::{Int2, Int4, Int8, Text};
         let kind = ColumnKind::from_oid(found.oid);
-        let suits = matches!(kind, Int2 | Int4 | Int8 | Text) && !found.fills_itself;
+        let suits = matches!(kind, Int2 | Int4 | Int8 | Text)
+            && !found.fills_itself
+            && self.column.null == 0.0;
         Ok(match (&self.column.values, generator) {
             _ if !suits => None,
             (Values::Constant(text), _) => {
@@ -158,14 +161,46 @@ impl ColumnInquiry<'_> {
     }
 
     fn generator(&mut self, found: &Type) -> Result<Generator, DatasetError> {
+        let generator = self.generator_of_values(found)?;
+        Ok(match self.column.null {
+            0.0 => generator,
+            share => {
+                let other = Box::new(generator);
+                Generator::Varying(Varying::Nullable { share, other })
+            }
+        })
+    }
+
+    fn generator_of_values(&mut self, found: &Type) -> Result<Generator, DatasetError> {
         let kind = ColumnKind::from_oid(found.oid);
         Ok(match &self.column.values {
-            Values::RowNumber => Generator::RowNumber,
-            Values::GroupOf(of) => Generator::GroupOf(*of),
-            Values::Uniform(low, high) => Generator::Uniform { low: *low, high: *high },
+            Values::RowNumber => Generator::ROW_NUMBER,
+            Values::Counter(CounterTable { every, cycle, from }) => {
+                let (every, cycle, from) = (*every, *cycle, *from);
+                Generator::Integer(Integers::Counter { every, cycle, from })
+            }
+            Values::Permutation(of) => Generator::Integer(Integers::Permutation(*of)),
+            Values::Uniform(low, high) => {
+                Generator::Integer(Integers::Uniform { low: *low, high: *high })
+            }
+            Values::Decimal(low, high, digits) => {
+                Generator::Decimal { low: *low, high: *high, digits: *digits }
+            }
+            Values::Letters(least, most) => {
+                Generator::Varying(Varying::Letters { least: *least, most: *most })
+            }
+            Values::Choice(values) => {
+                let value = |(weight, text): &(u32, String)| match kind {
+                    ColumnKind::Text => Ok((*weight, text.clone().into_bytes())),
+                    _ => Ok((*weight, self.sent(text, found)?)),
+                };
+                let values = values.iter().map(value).collect::<Result<_, DatasetError>>()?;
+                Generator::Varying(Varying::Choice(values))
+            }
             Values::Filler(bytes) => filler(*bytes, found.oid, self.load.loading),
             Values::Numbered(before, after) => {
-                Generator::Numbered { before: before.clone(), after: after.clone() }
+                let (before, after) = (before.clone(), after.clone());
+                Generator::Varying(Varying::Numbered { before, after })
             }
             Values::Constant(text) if kind == ColumnKind::Text => {
                 Generator::Constant(text.clone().into_bytes())
@@ -230,7 +265,7 @@ mod tests {
 
     #[test]
     fn what_is_not_sent_is_a_default_until_the_rows_are_there() {
-        let id = [("id", Generator::RowNumber, ColumnKind::Int4)];
+        let id = [("id", Generator::ROW_NUMBER, ColumnKind::Int4)];
         let mut columns = Columns {
             writer: RowWriter::new(1, "t", 1, &id).unwrap(),
             sent: vec!["id".into(), "of".into()],

@@ -4,8 +4,9 @@ use pgdyno_connect::control::ControlClient;
 use pgdyno_model::load_strategy::LoadStrategy;
 
 use crate::bulk_load::BulkLoad;
+use crate::column_spec::ColumnSpec;
 use crate::error::DatasetError;
-use crate::workload::{TableSpec, Values};
+use crate::workload::TableSpec;
 
 /// Memory for sorting one row (bytes): an index tuple of one number, and its slot in the array that
 /// is sorted.
@@ -80,7 +81,7 @@ impl Builders {
 fn in_order(table: &TableSpec) -> bool {
     let first = table.primary_key.first();
     let column = table.columns.iter().find(|column| Some(&column.name) == first);
-    column.is_some_and(|column| column.values == Values::RowNumber)
+    column.is_some_and(ColumnSpec::is_row_number)
 }
 
 #[cfg(test)]

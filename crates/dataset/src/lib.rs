@@ -31,6 +31,7 @@
 
 mod built_in;
 mod bulk_load;
+pub mod column_spec;
 mod columns;
 mod error;
 mod key_settings;

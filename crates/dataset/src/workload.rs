@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::units::Span;
 use pgdyno_model::{Advice, FailureKind};
 use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::built_in::{Files, WORKLOADS};
+use crate::column_spec::ColumnSpec;
 
 /// A workload, read whole: its tables, its scripts, and SQL around trials.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,101 +93,6 @@ pub enum Tidy {
     Analyze,
     /// Nothing.
     Nothing,
-}
-
-/// One column, and how its values are made.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "ColumnTable")]
-pub struct ColumnSpec {
-    /// Name of the column.
-    pub name: String,
-    /// How its values are made.
-    pub values: Values,
-}
-
-/// How a column's values are made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Values {
-    /// The row's number, from 1.
-    RowNumber,
-    /// The number of the group of so many rows that the row is in, from 1.
-    GroupOf(std::num::NonZeroU64),
-    /// Drawn evenly from these and all between.
-    Uniform(i64, i64),
-    /// One value for all rows, in SQL's text form.
-    Constant(String),
-    /// So many characters, of which `workload.filler_compress_percentage` are blanks.
-    Filler(u32),
-    /// Text before and after the row's number.
-    Numbered(String, String),
-    /// A moment in SQL's text form for the first row, and the time from each row to the next.
-    Timestamp(String, std::time::Duration),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ColumnTable {
-    name: String,
-    #[serde(default)]
-    row_number: bool,
-    group_of: Option<std::num::NonZeroU64>,
-    uniform: Option<(i64, i64)>,
-    constant: Option<String>,
-    filler: Option<u32>,
-    text: Option<String>,
-    timestamp: Option<TimestampTable>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TimestampTable {
-    from: String,
-    every: Span,
-}
-
-/// A column that cannot be filled as it is described.
-#[derive(Debug, Error)]
-enum ColumnError {
-    #[error("column `{name}`: there is no number from {low} to {high}")]
-    EmptyRange { name: String, low: i64, high: i64 },
-    #[error(
-        "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, \
-         text, timestamp"
-    )]
-    NotOneWay { name: String },
-}
-
-impl TryFrom<ColumnTable> for ColumnSpec {
-    type Error = ColumnError;
-    fn try_from(table: ColumnTable) -> Result<Self, ColumnError> {
-        let name = table.name;
-        let text = |text: String| {
-            let (before, after) = text.split_once("{row}").unwrap_or((&text, ""));
-            match text.contains("{row}") {
-                true => Values::Numbered(before.to_owned(), after.to_owned()),
-                false => Values::Constant(text),
-            }
-        };
-        let ways: Vec<Values> = [
-            table.row_number.then_some(Values::RowNumber),
-            table.group_of.map(Values::GroupOf),
-            table.uniform.map(|(low, high)| Values::Uniform(low, high)),
-            table.constant.map(Values::Constant),
-            table.filler.map(Values::Filler),
-            table.text.map(text),
-            table.timestamp.map(|t| Values::Timestamp(t.from, t.every.0)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        match <[Values; 1]>::try_from(ways) {
-            Ok([Values::Uniform(low, high)]) if low > high => {
-                Err(ColumnError::EmptyRange { name, low, high })
-            }
-            Ok([values]) => Ok(Self { name, values }),
-            Err(_) => Err(ColumnError::NotOneWay { name }),
-        }
-    }
 }
 
 /// A script of a workload.
@@ -378,17 +283,20 @@ fn check_table(
     }
     let filled = |name: &str| table.columns.iter().find(|c| c.name == name);
     if let Some(by) = &table.partition_by
-        && filled(by).is_none_or(|column| column.values != Values::RowNumber)
+        && filled(by).is_none_or(|column| !column.is_row_number())
     {
         let found = format!("`{name}` cannot be partitioned by `{by}`: it is not its row_number");
         return Err(wrong(found));
     }
-    match table.primary_key.iter().find(|name| filled(name).is_none()) {
-        Some(other) => {
-            Err(wrong(format!("the primary key of `{name}` names `{other}`, which is not filled")))
-        }
-        None => Ok(()),
+    for key in &table.primary_key {
+        let what = match filled(key) {
+            None => "is not filled",
+            Some(column) if column.null > 0.0 => "is null in some rows",
+            Some(_) => continue,
+        };
+        return Err(wrong(format!("the primary key of `{name}` names `{key}`, which {what}")));
     }
+    Ok(())
 }
 
 fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {

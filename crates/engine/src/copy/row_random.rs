@@ -26,8 +26,9 @@ impl RowRandom {
         }))
     }
 
+    /// Draws 64 bits for `row`, others for each `more`.
     #[inline]
-    fn bits(self, row: u64, more: u64) -> u64 {
+    pub(super) fn bits(self, row: u64, more: u64) -> u64 {
         mixed(
             mixed(self.0.wrapping_add(row.wrapping_mul(STEP)))
                 .wrapping_add(more.wrapping_mul(STEP)),
@@ -39,7 +40,13 @@ impl RowRandom {
     /// The bias is at most `most` / 2^64 (Lemire 2019, without the rejection).
     #[inline]
     pub fn below_or_at(self, row: u64, most: u64) -> u64 {
-        ((u128::from(self.bits(row, 0)) * (u128::from(most) + 1)) >> 64) as u64
+        self.below_or_at_of(row, 0, most)
+    }
+
+    /// Draws as [`RowRandom::below_or_at`], for each `more` anew.
+    #[inline]
+    pub(super) fn below_or_at_of(self, row: u64, more: u64, most: u64) -> u64 {
+        ((u128::from(self.bits(row, more)) * (u128::from(most) + 1)) >> 64) as u64
     }
 
     /// Fills `place` with letters and digits for `row`.

@@ -1,3 +1,6 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+
 use super::*;
 
 fn writer(columns: &[(&str, Generator, ColumnKind)]) -> RowWriter {
@@ -10,13 +13,23 @@ fn row(writer: &RowWriter, row: u64) -> Vec<u8> {
     out
 }
 
+fn uniform(low: i64, high: i64) -> Generator {
+    Generator::Integer(Integers::Uniform { low, high })
+}
+
+fn counter(every: NonZeroU64, cycle: Option<NonZeroU64>, from: i64) -> Generator {
+    Generator::Integer(Integers::Counter { every, cycle, from })
+}
+
 /// The fields of one row, as COPY's documentation has them.
 fn fields(row: &[u8]) -> Vec<Vec<u8>> {
     let (count, mut rest) = row.split_at(2);
     let mut fields = Vec::new();
     for _ in 0..u16::from_be_bytes(count.try_into().unwrap()) {
         let (length, after) = rest.split_at(4);
-        let length = u32::from_be_bytes(length.try_into().unwrap()) as usize;
+        // A null is told by its length of -1.
+        let length = i32::from_be_bytes(length.try_into().unwrap());
+        let length = usize::try_from(length).unwrap_or(0);
         fields.push(after[..length].to_vec());
         rest = &after[length..];
     }
@@ -28,13 +41,13 @@ fn fields(row: &[u8]) -> Vec<Vec<u8>> {
 fn a_row_has_its_fields_in_order_whatever_their_sizes() {
     let group = NonZeroU64::new(10).unwrap();
     let w = writer(&[
-        ("id", Generator::RowNumber, ColumnKind::Int4),
+        ("id", Generator::ROW_NUMBER, ColumnKind::Int4),
         (
             "name",
-            Generator::Numbered { before: "user ".into(), after: "!".into() },
+            Generator::Varying(Varying::Numbered { before: "user ".into(), after: "!".into() }),
             ColumnKind::Text,
         ),
-        ("of", Generator::GroupOf(group), ColumnKind::Int2),
+        ("of", counter(group, None, 1), ColumnKind::Int2),
         ("zero", Generator::Constant(vec![0, 0, 0, 7]), ColumnKind::Int4),
         ("at", Generator::Moment { from_us: 5, step_us: 1_000_000 }, ColumnKind::Timestamp),
         ("filler", Generator::Filler { bytes: 12, drawn: 0 }, ColumnKind::Text),
@@ -50,7 +63,7 @@ fn a_row_has_its_fields_in_order_whatever_their_sizes() {
 
 #[test]
 fn what_is_drawn_is_even_and_follows_from_seed_and_names_alone() {
-    let w = writer(&[("x", Generator::Uniform { low: -2, high: 7 }, ColumnKind::Int4)]);
+    let w = writer(&[("x", uniform(-2, 7), ColumnKind::Int4)]);
     let mut seen = [0_u32; 10];
     for n in 1..=10_000 {
         let value = i32::from_be_bytes(fields(&row(&w, n))[0].clone().try_into().unwrap());
@@ -58,7 +71,7 @@ fn what_is_drawn_is_even_and_follows_from_seed_and_names_alone() {
     }
     // 1000 each with a standard deviation of 30: five of them.
     assert!(seen.iter().all(|n| (850..=1150).contains(n)), "{seen:?}");
-    let again = writer(&[("x", Generator::Uniform { low: -2, high: 7 }, ColumnKind::Int4)]);
+    let again = writer(&[("x", uniform(-2, 7), ColumnKind::Int4)]);
     assert_eq!(row(&w, 77), row(&again, 77));
     let draws = |seed, table, column| {
         (1..50)
@@ -83,8 +96,7 @@ fn filler_is_drawn_as_far_as_it_is_asked_to_be() {
 
 #[test]
 fn the_whole_of_bigint_can_be_drawn_from() {
-    let w =
-        writer(&[("x", Generator::Uniform { low: i64::MIN, high: i64::MAX }, ColumnKind::Int8)]);
+    let w = writer(&[("x", uniform(i64::MIN, i64::MAX), ColumnKind::Int8)]);
     assert_ne!(row(&w, 1), row(&w, 2));
 }
 
@@ -93,12 +105,12 @@ fn what_a_column_cannot_hold_is_refused() {
     let refused =
         |generator, kind| RowWriter::new(1, "t", 40_000, &[("x", generator, kind)]).unwrap_err().1;
     assert_eq!(
-        refused(Generator::RowNumber, ColumnKind::Int2).to_string(),
+        refused(Generator::ROW_NUMBER, ColumnKind::Int2).to_string(),
         "it is to hold 1 to 40000, and its type holds -32768 to 32767"
     );
     assert_eq!(
-        refused(Generator::RowNumber, ColumnKind::Text).to_string(),
-        "row_number gives whole numbers, and the column's type is another"
+        refused(Generator::ROW_NUMBER, ColumnKind::Text).to_string(),
+        "a counter gives whole numbers, and the column's type is another"
     );
     assert!(matches!(
         refused(Generator::Filler { bytes: 1, drawn: 0 }, ColumnKind::Int4),
@@ -113,19 +125,24 @@ fn what_a_column_cannot_hold_is_refused() {
 #[test]
 fn blocks_hold_the_rows_one_after_the_other() {
     let fixed = writer(&[
-        ("id", Generator::RowNumber, ColumnKind::Int8),
-        ("drawn", Generator::Uniform { low: 0, high: 99 }, ColumnKind::Int2),
+        ("id", Generator::ROW_NUMBER, ColumnKind::Int8),
+        ("drawn", uniform(0, 99), ColumnKind::Int2),
         ("filler", Generator::Filler { bytes: 20, drawn: 12 }, ColumnKind::Text),
     ]);
     let varied = writer(&[
-        ("id", Generator::RowNumber, ColumnKind::Int4),
+        ("id", Generator::ROW_NUMBER, ColumnKind::Int4),
         (
             "name",
-            Generator::Numbered { before: "n".into(), after: String::new() },
+            Generator::Varying(Varying::Numbered { before: "n".into(), after: String::new() }),
             ColumnKind::Text,
         ),
     ]);
-    for w in [&fixed, &varied] {
+    let last = writer(&[(
+        "l",
+        Generator::Varying(Varying::Letters { least: 0, most: 9 }),
+        ColumnKind::Text,
+    )]);
+    for w in [&fixed, &varied, &last] {
         let mut one_by_one = Vec::new();
         (5..=333).for_each(|n| w.write(n, &mut one_by_one));
         // A block smaller than a row, one that all rows fit into, and some between.
@@ -141,4 +158,103 @@ fn blocks_hold_the_rows_one_after_the_other() {
             assert_eq!((row, &all), (334, &one_by_one), "blocks of {size}");
         }
     }
+}
+
+/// The values of a column of one `generator` in rows 1 to `rows`.
+fn values(generator: Generator, kind: ColumnKind, rows: u64) -> Vec<Vec<u8>> {
+    let w = writer(&[("x", generator, kind)]);
+    (1..=rows).map(|n| fields(&row(&w, n)).remove(0)).collect()
+}
+
+fn integers(generator: Generator, rows: u64) -> Vec<i64> {
+    let bytes = |value: Vec<u8>| i64::from_be_bytes(value.try_into().unwrap());
+    values(generator, ColumnKind::Int8, rows).into_iter().map(bytes).collect()
+}
+
+#[test]
+fn a_counter_counts_groups_and_may_begin_anew() {
+    let (every, cycle) = (NonZeroU64::new(2).unwrap(), NonZeroU64::new(3));
+    let counted = |cycle, from| integers(counter(every, cycle, from), 8);
+    assert_eq!(counted(None, 1), [1, 1, 2, 2, 3, 3, 4, 4]);
+    assert_eq!(counted(cycle, -1), [-1, -1, 0, 0, 1, 1, -1, -1]);
+    // 1,000 rows: the cycle says how high it gets.
+    let cycle = NonZeroU64::new(40_000);
+    let high = counter(NonZeroU64::MIN, cycle, 32_000);
+    let fits = |rows| RowWriter::new(1, "t", rows, &[("x", high.clone(), ColumnKind::Int2)]);
+    assert!(fits(700).is_ok() && fits(50_000).is_err());
+}
+
+#[test]
+fn a_permutation_has_each_number_once_in_each_block() {
+    for of in [1, 2, 3, 7, 100] {
+        let drawn = integers(
+            Generator::Integer(Integers::Permutation(NonZeroU64::new(of).unwrap())),
+            3 * of,
+        );
+        let whole: BTreeSet<i64> = (1..=i64::try_from(of).unwrap()).collect();
+        let blocks: Vec<&[i64]> = drawn.chunks(usize::try_from(of).unwrap()).collect();
+        for block in &blocks {
+            assert_eq!(block.iter().copied().collect::<BTreeSet<_>>(), whole);
+        }
+        if of == 100 {
+            assert!(blocks[0] != blocks[1] && !blocks[0].is_sorted(), "{drawn:?}");
+        }
+    }
+}
+
+#[test]
+fn letters_have_every_length_and_choices_their_weights() {
+    let drawn = values(
+        Generator::Varying(Varying::Letters { least: 8, most: 11 }),
+        ColumnKind::Text,
+        4_000,
+    );
+    assert!(drawn.iter().flatten().all(u8::is_ascii_graphic));
+    let mut lengths = BTreeMap::new();
+    drawn.iter().for_each(|value| *lengths.entry(value.len()).or_insert(0_u32) += 1);
+    // A thousand each with a standard deviation of 27: five of them.
+    assert_eq!(lengths.keys().copied().collect::<Vec<_>>(), [8, 9, 10, 11]);
+    assert!(lengths.values().all(|n| (860..=1140).contains(n)), "{lengths:?}");
+    let choice = vec![(1, b"BC".to_vec()), (0, b"no".to_vec()), (9, b"GC".to_vec())];
+    let choice = Generator::Varying(Varying::Choice(choice));
+    let bad = values(choice, ColumnKind::Other, 10_000);
+    let bad = bad.iter().map(Vec::as_slice).collect::<Vec<_>>();
+    let count = |of: &[u8]| bad.iter().filter(|value| **value == of).count();
+    assert_eq!((count(b"no"), count(b"BC") + count(b"GC")), (0, 10_000));
+    assert!((850..=1150).contains(&count(b"BC")), "{}", count(b"BC"));
+}
+
+#[test]
+fn a_share_of_values_is_null() {
+    let other = Box::new(Generator::ROW_NUMBER);
+    let w = writer(&[
+        ("x", Generator::Varying(Varying::Nullable { share: 0.3, other }), ColumnKind::Int4),
+        ("id", Generator::ROW_NUMBER, ColumnKind::Int4),
+    ]);
+    let is_null = |n: i32| {
+        let fields = fields(&row(&w, n.unsigned_abs().into()));
+        assert_eq!(fields[1], n.to_be_bytes());
+        assert!(fields[0].is_empty() || fields[0] == n.to_be_bytes());
+        fields[0].is_empty()
+    };
+    let nulls = (1..=10_000).filter(|n| is_null(*n)).count();
+    // A standard deviation of 46: five of them.
+    assert!((2_770..=3_230).contains(&nulls), "{nulls}");
+}
+
+#[test]
+fn a_decimal_fraction_is_in_groups_of_four_digits() {
+    let of = |units, digits| {
+        let generator = Generator::Decimal { low: units, high: units, digits };
+        let value = values(generator, ColumnKind::Numeric, 1).remove(0);
+        let words = value.chunks_exact(2).map(|word| u16::from_be_bytes([word[0], word[1]]));
+        words.collect::<Vec<_>>()
+    };
+    // Groups, weight of the first one, sign, digits after the point; then the groups.
+    assert_eq!(of(1_234_567, 2), [4, 2, 0, 2, 0, 1, 2345, 6700]);
+    assert_eq!(of(2_000, 4), [4, 2, 0, 4, 0, 0, 0, 2000]);
+    assert_eq!(of(7, 0), [3, 2, 0, 0, 0, 0, 7]);
+    let refused = Generator::Decimal { low: 0, high: 9, digits: 2 };
+    let refused = RowWriter::new(1, "t", 1, &[("x", refused, ColumnKind::Int4)]).unwrap_err().1;
+    assert!(matches!(refused, CopyError::Type { generator: "decimal", .. }));
 }

@@ -322,7 +322,9 @@ fn tables_of_others_stay_and_ours_go_only_when_asked() {
 fn many_types(folder: &Path, uniform: &str) -> String {
     let schema = "CREATE TABLE things (id bigint, kind smallint, name text, qq numeric, born date, \
                   at timestamptz, seen timestamp(0), pad varchar(20), untold int DEFAULT 5, \
-                  note text DEFAULT 'mine', mark varchar(20));";
+                  note text DEFAULT 'mine', mark varchar(20), \
+                  credit char(2), tax numeric(4,4), amount numeric(12,2), district smallint, \
+                  shuffled int, carrier int, label text);";
     let toml = format!(
         "description = \"types\"\n[data]\nschema = \"schema.sql\"\nbytes_per_scale = 1000\n\
          [[data.table]]\nname = \"things\"\nrows_per_scale = 500\nprimary_key = [\"id\"]\n\
@@ -336,7 +338,14 @@ fn many_types(folder: &Path, uniform: &str) -> String {
          {{ name = \"seen\", constant = \"2013-04-11 15:13:55\" }}, \
          {{ name = \"pad\", filler = 20 }},\n\
          {{ name = \"note\", constant = \"ours\" }}, \
-         {{ name = \"mark\", constant = \"it's a \\\\ mark\" }} ]\n\
+         {{ name = \"mark\", constant = \"it's a \\\\ mark\" }},\n\
+         {{ name = \"credit\", choice = [\"GC\", \"BC\"], weights = [9, 1] }},\n\
+         {{ name = \"tax\", decimal = {{ from = 0, to = 0.2, digits = 4 }} }},\n\
+         {{ name = \"amount\", decimal = {{ from = 123456.78, to = 123456.78, digits = 2 }} }},\n\
+         {{ name = \"district\", counter = {{ every = 10, cycle = 5, from = 7 }} }},\n\
+         {{ name = \"shuffled\", permutation = 50 }},\n\
+         {{ name = \"carrier\", uniform = [1, 10], null = 0.3 }},\n\
+         {{ name = \"label\", letters = [8, 16] }} ]\n\
          [[script]]\nfile = \"s.sql\"\n"
     );
     for (name, text) in
@@ -375,6 +384,17 @@ fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
         ),
         "3 7 5"
     );
+
+    let drawn = "SELECT concat_ws(' ', avg((credit = 'BC')::int) BETWEEN 0.05 AND 0.15, \
+                 bool_and(credit IN ('GC', 'BC')), min(tax) >= 0 AND max(tax) <= 0.2, \
+                 count(DISTINCT tax) > 400, min(amount), max(amount), min(district), \
+                 max(district), avg((carrier IS NULL)::int) BETWEEN 0.22 AND 0.38, \
+                 min(carrier), max(carrier), min(length(label)), max(length(label))) FROM things";
+    assert_eq!(server.ask("types", drawn), "t t t t 123456.78 123456.78 7 11 t 1 10 8 16");
+    let blocks = "SELECT string_agg(DISTINCT sum::text, ' ') FROM (SELECT sum(shuffled), \
+                  count(DISTINCT shuffled) FROM things GROUP BY (id - 1) / 50) b \
+                  WHERE count = 50";
+    assert_eq!(server.ask("types", blocks), "1275", "1 to 50, each once");
 
     many_types(server.home.path(), "[3, 70000]");
     let refused = words(&quietly(&server.load_of(&folder, "wide")).unwrap_err());

@@ -1,0 +1,180 @@
+//! Generators of columns' values, and the formats that they fill.
+
+use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
+
+use thiserror::Error;
+
+/// Generator of a column's values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Generator {
+    /// Whole numbers.
+    Integer(Integers),
+    /// Decimal fractions drawn uniformly from `low..=high`, in units of the last digit.
+    Decimal {
+        /// Lowest number of units, 0 or more.
+        low: i64,
+        /// Highest number of units.
+        high: i64,
+        /// Digits after the point.
+        digits: u8,
+    },
+    /// One value for all rows, as the type's send function writes it.
+    Constant(Vec<u8>),
+    /// Text of letters and digits, padded with blanks.
+    Filler {
+        /// Length (bytes).
+        bytes: u32,
+        /// Letters and digits that are drawn (bytes).
+        drawn: u32,
+    },
+    /// Timestamps at equal steps.
+    Moment {
+        /// Timestamp of the first row (microseconds since 2000-01-01, as PostgreSQL counts).
+        from_us: i64,
+        /// Step from row to row (microseconds).
+        step_us: i64,
+    },
+    /// Values whose sizes differ.
+    Varying(Varying),
+}
+
+/// Generator of whole numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Integers {
+    /// Number of the group of `every` rows that the row is in: `from` for the first one, and after
+    /// `cycle` groups `from` again.
+    Counter {
+        /// Rows of a group (count).
+        every: NonZeroU64,
+        /// Groups after which numbers begin anew; none if they never do.
+        cycle: Option<NonZeroU64>,
+        /// Number of the first group.
+        from: i64,
+    },
+    /// Numbers from 1 to this, in each block of so many rows each once, in a drawn order.
+    Permutation(NonZeroU64),
+    /// Numbers drawn uniformly from `low..=high`.
+    Uniform {
+        /// Lowest number.
+        low: i64,
+        /// Highest number.
+        high: i64,
+    },
+}
+
+/// Generator of values whose sizes differ.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Varying {
+    /// One of some values, as the type's send function writes them, each with its weight.
+    Choice(Vec<(u32, Vec<u8>)>),
+    /// Text of letters and digits of a drawn length.
+    Letters {
+        /// Least length (bytes).
+        least: u32,
+        /// Greatest length (bytes).
+        most: u32,
+    },
+    /// Text with the row's number in it.
+    Numbered {
+        /// Text before the number.
+        before: String,
+        /// Text after the number.
+        after: String,
+    },
+    /// Null in a share of rows, else a value of another generator.
+    Nullable {
+        /// Share of rows (0 to 1).
+        share: f64,
+        /// Generator of the other rows' values.
+        other: Box<Generator>,
+    },
+}
+
+impl Generator {
+    /// Number of the row, from 1.
+    pub const ROW_NUMBER: Self =
+        Self::Integer(Integers::Counter { every: NonZeroU64::MIN, cycle: None, from: 1 });
+}
+
+/// Binary format of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// `smallint`.
+    Int2,
+    /// `integer`.
+    Int4,
+    /// `bigint`.
+    Int8,
+    /// `numeric`.
+    Numeric,
+    /// `text`, `varchar`, `char(n)`.
+    Text,
+    /// `timestamp`, with time zone or without.
+    Timestamp,
+    /// Any other type. Only constants and choices can fill it, for only the server knows its
+    /// format.
+    Other,
+}
+
+impl ColumnKind {
+    /// Returns the kind of the type with `oid` in `pg_type`.
+    pub fn from_oid(oid: u32) -> Self {
+        match oid {
+            21 => Self::Int2,
+            23 => Self::Int4,
+            20 => Self::Int8,
+            1700 => Self::Numeric,
+            25 | 1042 | 1043 => Self::Text,
+            1114 | 1184 => Self::Timestamp,
+            _ => Self::Other,
+        }
+    }
+
+    /// Returns the range of an integer type.
+    pub(super) fn integers(self) -> Option<RangeInclusive<i64>> {
+        match self {
+            Self::Int2 => Some(i16::MIN.into()..=i16::MAX.into()),
+            Self::Int4 => Some(i32::MIN.into()..=i32::MAX.into()),
+            Self::Int8 => Some(i64::MIN..=i64::MAX),
+            Self::Numeric | Self::Text | Self::Timestamp | Self::Other => None,
+        }
+    }
+
+    /// Returns the size of a value (bytes).
+    pub(super) fn width(self) -> usize {
+        match self {
+            Self::Int2 => 2,
+            Self::Int4 => 4,
+            _ => 8,
+        }
+    }
+}
+
+/// Why values cannot be made for a column.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The generator does not make values of the column's type.
+    #[error("{generator} gives {gives}, and the column's type is another")]
+    Type {
+        /// Generator's name.
+        generator: &'static str,
+        /// Kind of values that it gives.
+        gives: &'static str,
+    },
+    /// The generator gives numbers beyond the range of the column's type.
+    #[error(
+        "it is to hold {low} to {high}, and its type holds {} to {}",
+        holds.start(),
+        holds.end()
+    )]
+    TooBig {
+        /// Lowest number.
+        low: i64,
+        /// Highest number.
+        high: i64,
+        /// Range of the type.
+        holds: RangeInclusive<i64>,
+    },
+}

@@ -1,0 +1,317 @@
+//! Parts of a row: fields of fixed size, and fields whose size depends on the row.
+
+use std::num::NonZeroU64;
+
+use super::generator::{ColumnKind, CopyError, Generator, Integers, Varying};
+use super::number::{Number, Permutation};
+use super::row_random::RowRandom;
+use crate::digits;
+
+/// Length of a field that is null.
+const NULL: [u8; 4] = (-1_i32).to_be_bytes();
+/// Decimal digits in a digit of `numeric`.
+const GROUP: u32 = 4;
+/// Groups before the point of a decimal fraction: enough for twelve digits.
+const WHOLE_GROUPS: usize = 3;
+
+/// Part of a row that differs from the template.
+#[derive(Clone, Debug)]
+enum Patch {
+    Number {
+        at: usize,
+        width: usize,
+        value: Number,
+    },
+    /// Digits of a `numeric`: `groups` in all, of a number of the last group's units.
+    Decimal {
+        at: usize,
+        groups: usize,
+        unit: i64,
+        value: Number,
+    },
+    Letters {
+        at: usize,
+        bytes: usize,
+        draw: RowRandom,
+    },
+}
+
+/// Field whose size depends on the row.
+#[derive(Clone, Debug)]
+enum OpenField {
+    Numbered {
+        before: Vec<u8>,
+        after: Vec<u8>,
+    },
+    Letters {
+        least: u32,
+        more: u32,
+        draw: RowRandom,
+    },
+    /// Sums of the weights up to each field, and the fields with their lengths.
+    Choice {
+        draw: RowRandom,
+        fields: Vec<(u64, Vec<u8>)>,
+    },
+    /// Null where what is drawn lies below the limit.
+    Nullable {
+        draw: RowRandom,
+        below: u64,
+        other: Box<Piece>,
+    },
+}
+
+/// Fields of fixed size, followed by at most one whose size depends on the row.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Piece {
+    pub(super) template: Vec<u8>,
+    patches: Vec<Patch>,
+    then: Option<OpenField>,
+}
+
+/// Column whose values are made.
+pub(super) struct Column<'a> {
+    pub(super) name: &'a str,
+    pub(super) table: &'a str,
+    pub(super) seed: u64,
+    /// Rows of the table (count).
+    pub(super) rows: u64,
+    pub(super) kind: ColumnKind,
+}
+
+impl Column<'_> {
+    /// Returns the random numbers of the column; `of` tells several of one column apart.
+    fn draw(&self, of: &str) -> RowRandom {
+        match of {
+            "" => RowRandom::new(self.seed, self.table, self.name),
+            of => RowRandom::new(self.seed, self.table, &format!("{}\0{of}", self.name)),
+        }
+    }
+
+    /// Checks that the column is of `kind`: `generator` gives nothing else.
+    fn wants(
+        &self,
+        kind: ColumnKind,
+        generator: &'static str,
+        gives: &'static str,
+    ) -> Result<(), CopyError> {
+        if self.kind == kind { Ok(()) } else { Err(CopyError::Type { generator, gives }) }
+    }
+}
+
+fn push_length(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
+}
+
+impl Piece {
+    /// Whether all rows have the same size up to here.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.then.is_none()
+    }
+
+    /// Appends the part of `row` to `out`.
+    #[inline]
+    pub(super) fn write(&self, row: u64, out: &mut Vec<u8>) {
+        let base = out.len();
+        out.extend_from_slice(&self.template);
+        self.patch(row, &mut out[base..]);
+        if let Some(open) = &self.then {
+            open.write(row, out);
+        }
+    }
+
+    /// Writes the parts of `row` that differ from the template into `place`.
+    #[inline]
+    pub(super) fn patch(&self, row: u64, place: &mut [u8]) {
+        for patch in &self.patches {
+            match patch {
+                Patch::Number { at, width, value } => {
+                    let bytes = value.at(row).to_be_bytes();
+                    // Sizes that the compiler knows become single stores.
+                    match width {
+                        2 => place[*at..at + 2].copy_from_slice(&bytes[6..]),
+                        4 => place[*at..at + 4].copy_from_slice(&bytes[4..]),
+                        _ => place[*at..at + 8].copy_from_slice(&bytes),
+                    }
+                }
+                Patch::Decimal { at, groups, unit, value } => {
+                    let digits = &mut place[*at..at + 2 * groups];
+                    write_groups(value.at(row).wrapping_mul(*unit).unsigned_abs(), digits);
+                }
+                Patch::Letters { at, bytes, draw } => {
+                    draw.letters(row, &mut place[*at..at + bytes]);
+                }
+            }
+        }
+    }
+
+    /// Adds a field.
+    pub(super) fn field(
+        &mut self,
+        generator: &Generator,
+        column: &Column<'_>,
+    ) -> Result<(), CopyError> {
+        match generator {
+            Generator::Integer(integers) => self.integer(integers, column)?,
+            Generator::Decimal { low, high, digits } => {
+                column.wants(ColumnKind::Numeric, "decimal", "decimal fractions")?;
+                let value = Number::Drawn(column.draw(""), *low, span(*low, *high));
+                self.decimal(value, (*digits).into());
+            }
+            Generator::Moment { from_us, step_us } => {
+                column.wants(ColumnKind::Timestamp, "timestamp", "timestamps")?;
+                self.place(Number::Moment(*from_us, *step_us), column.kind);
+            }
+            Generator::Constant(value) => {
+                push_length(&mut self.template, value.len());
+                self.template.extend_from_slice(value);
+            }
+            Generator::Filler { bytes, drawn } => {
+                column.wants(ColumnKind::Text, "filler", "text")?;
+                let (bytes, drawn) = (*bytes as usize, (*drawn).min(*bytes) as usize);
+                push_length(&mut self.template, bytes);
+                let at = self.template.len();
+                self.template.resize(at + bytes, b' ');
+                if drawn > 0 {
+                    let draw = column.draw("");
+                    self.patches.push(Patch::Letters { at, bytes: drawn, draw });
+                }
+            }
+            Generator::Varying(varying) => self.then = Some(OpenField::new(varying, column)?),
+        }
+        Ok(())
+    }
+
+    /// Adds an integer, if the column's type holds all that `integers` gives.
+    fn integer(&mut self, integers: &Integers, column: &Column<'_>) -> Result<(), CopyError> {
+        let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let draw = column.draw("");
+        let (generator, value, low, high) = match integers {
+            Integers::Counter { every, cycle, from } => {
+                let groups = (column.rows.max(1) - 1) / *every;
+                let cycle = cycle.map_or(0, NonZeroU64::get);
+                let last = if cycle > 0 { groups.min(cycle - 1) } else { groups };
+                let value = match (every.get(), cycle) {
+                    (1, 0) => Number::Row(from.wrapping_sub(1)),
+                    _ => Number::Counter(*every, cycle, *from),
+                };
+                ("a counter", value, *from, from.saturating_add(whole(last)))
+            }
+            Integers::Permutation(of) => {
+                let value = Number::Permutation(Permutation::new(draw, *of));
+                ("permutation", value, 1, whole(of.get()))
+            }
+            Integers::Uniform { low, high } => {
+                ("uniform", Number::Drawn(draw, *low, span(*low, *high)), *low, *high)
+            }
+        };
+        let Some(holds) = column.kind.integers() else {
+            return Err(CopyError::Type { generator, gives: "whole numbers" });
+        };
+        if !holds.contains(&low) || !holds.contains(&high) {
+            return Err(CopyError::TooBig { low, high, holds });
+        }
+        self.place(value, column.kind);
+        Ok(())
+    }
+
+    fn place(&mut self, value: Number, kind: ColumnKind) {
+        let width = kind.width();
+        push_length(&mut self.template, width);
+        self.patches.push(Patch::Number { at: self.template.len(), width, value });
+        self.template.resize(self.template.len() + width, 0);
+    }
+
+    /// Adds a `numeric` with `digits` after the point: its digits in groups of four, the weight of
+    /// the first one, the sign, and the scale (PostgreSQL's `numeric_recv`, which takes groups of
+    /// zeros).
+    fn decimal(&mut self, value: Number, digits: u32) {
+        let fraction = digits.div_ceil(GROUP);
+        let groups = WHOLE_GROUPS + fraction as usize;
+        push_length(&mut self.template, 8 + 2 * groups);
+        let head = [groups as u16, WHOLE_GROUPS as u16 - 1, 0, digits as u16];
+        self.template.extend(head.iter().flat_map(|word| word.to_be_bytes()));
+        let unit = 10_i64.pow(fraction * GROUP - digits);
+        self.patches.push(Patch::Decimal { at: self.template.len(), groups, unit, value });
+        self.template.resize(self.template.len() + 2 * groups, 0);
+    }
+}
+
+impl OpenField {
+    fn new(varying: &Varying, column: &Column<'_>) -> Result<Self, CopyError> {
+        let draw = column.draw("");
+        Ok(match varying {
+            Varying::Choice(values) => {
+                let mut sum = 0;
+                let field = |(weight, value): &(u32, Vec<u8>)| {
+                    sum += u64::from(*weight);
+                    let mut field = Vec::new();
+                    push_length(&mut field, value.len());
+                    field.extend_from_slice(value);
+                    (sum, field)
+                };
+                Self::Choice { draw, fields: values.iter().map(field).collect() }
+            }
+            Varying::Letters { least, most } => {
+                column.wants(ColumnKind::Text, "letters", "text")?;
+                Self::Letters { least: *least, more: most.saturating_sub(*least), draw }
+            }
+            Varying::Numbered { before, after } => {
+                column.wants(ColumnKind::Text, "numbered", "text")?;
+                let (before, after) = (before.clone().into_bytes(), after.clone().into_bytes());
+                Self::Numbered { before, after }
+            }
+            Varying::Nullable { share, other } => {
+                let mut piece = Piece::default();
+                piece.field(other, column)?;
+                // At 1 all but one of 2^64 draws.
+                let below = (share.clamp(0.0, 1.0) * 2_f64.powi(64)) as u64;
+                Self::Nullable { draw: column.draw("null"), below, other: Box::new(piece) }
+            }
+        })
+    }
+
+    fn write(&self, row: u64, out: &mut Vec<u8>) {
+        let at = out.len();
+        match self {
+            Self::Numbered { before, after } => {
+                out.extend([0; 4]);
+                out.extend_from_slice(before);
+                digits::write(row, out);
+                out.extend_from_slice(after);
+                let length = u32::try_from(out.len() - at - 4).unwrap_or(u32::MAX);
+                out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+            }
+            Self::Letters { least, more, draw } => {
+                // Letters begin with draw 0, which a length may not share.
+                let length = least + draw.below_or_at_of(row, u64::MAX, (*more).into()) as u32;
+                push_length(out, length as usize);
+                out.resize(at + 4 + length as usize, b' ');
+                draw.letters(row, &mut out[at + 4..]);
+            }
+            Self::Choice { draw, fields } => {
+                let weight = fields.last().map_or(1, |(sum, _)| *sum);
+                let drawn = draw.below_or_at(row, weight.saturating_sub(1));
+                let field = fields.iter().find(|(sum, _)| drawn < *sum);
+                out.extend_from_slice(field.map_or(&NULL[..], |(_, field)| field.as_slice()));
+            }
+            Self::Nullable { draw, below, other } => match draw.bits(row, 0) < *below {
+                true => out.extend_from_slice(&NULL),
+                false => other.write(row, out),
+            },
+        }
+    }
+}
+
+/// Writes `value` into `digits`, groups of four decimal digits, the last ones last.
+fn write_groups(mut value: u64, digits: &mut [u8]) {
+    const BASE: u64 = 10_000;
+    for group in digits.chunks_exact_mut(2).rev() {
+        group.copy_from_slice(&((value % BASE) as u16).to_be_bytes());
+        value /= BASE;
+    }
+}
+
+fn span(low: i64, high: i64) -> u64 {
+    high.wrapping_sub(low).cast_unsigned()
+}
