@@ -1,6 +1,6 @@
 //! Stages of a rate over a treatment's trials.
 
-use pgdyno_model::load_rate::{LoadRate, RateStage};
+use pgdyno_model::load_rate::RateStage;
 use pgdyno_model::measurement::Second;
 use pgdyno_model::{Measurement, SecondLatencies};
 
@@ -20,9 +20,9 @@ struct StageSample {
 }
 
 impl StageSamples {
-    /// Adds a trial of a treatment with the rate `rate`, if that has stages.
-    pub(super) fn add(&mut self, rate: Option<&LoadRate>, measurement: &Measurement) {
-        let Some(stages) = rate.and_then(LoadRate::stages) else { return };
+    /// Adds a trial of a treatment whose rate has `stages`, if it has any.
+    pub(super) fn add(&mut self, stages: Option<&[RateStage]>, measurement: &Measurement) {
+        let Some(stages) = stages else { return };
         if self.0.is_empty() {
             self.0 = joined(stages);
         }
@@ -88,6 +88,7 @@ fn joined(stages: &[RateStage]) -> Vec<StageSample> {
 #[cfg(test)]
 mod tests {
     use pgdyno_model::Latencies;
+    use pgdyno_model::load_rate::LoadRate;
 
     use super::*;
 
@@ -115,8 +116,8 @@ mod tests {
         });
         let trial = Measurement { series: series.collect(), ..Measurement::default() };
         let mut samples = StageSamples::default();
-        samples.add(Some(&rate), &trial);
-        samples.add(Some(&rate), &trial);
+        samples.add(rate.stages(), &trial);
+        samples.add(rate.stages(), &trial);
         let [steady, ramp] = &samples.views()[..] else { panic!() };
         assert_eq!((steady.begin_s, steady.seconds, ramp.begin_s, ramp.seconds), (0, 2, 2, 1));
         assert_eq!((steady.due, ramp.due, ramp.from, ramp.to), (10.0, 30.0, 10.0, 50.0));
@@ -128,7 +129,7 @@ mod tests {
         assert!(near(ramp.latency_us_p99, 100.0), "{ramp:?}");
 
         let mut constant = StageSamples::default();
-        constant.add(Some(&LoadRate::Constant(3.0)), &trial);
+        constant.add(LoadRate::Constant(3.0).stages(), &trial);
         constant.add(None, &trial);
         assert!(constant.views().is_empty());
     }
@@ -139,7 +140,7 @@ mod tests {
         let rate: LoadRate = stages.join(", ").parse().unwrap();
         let mut samples = StageSamples::default();
         let trial = Measurement { series: vec![second(99, 7, 1)], ..Measurement::default() };
-        samples.add(Some(&rate), &trial);
+        samples.add(rate.stages(), &trial);
         let views = samples.views();
         assert_eq!(views.len(), 17);
         assert_eq!((views[0].stages, views[0].seconds, views[0].due), (3, 6, 2.0));

@@ -75,7 +75,7 @@ impl TreatmentSamples {
         }
         self.waits.add(&trial.telemetry);
         self.generators.add(m);
-        self.stages.add(treatment.options.rate.as_ref(), m);
+        self.stages.add(treatment.options.rate_stages(), m);
         self.profiles.extend(Profile::new(trial.block, m, &trial.telemetry, devices));
         if let Some((flushes, seconds)) = wal_flushes(&trial.telemetry) {
             self.wal_flushes = (self.wal_flushes.0 + flushes, self.wal_flushes.1 + seconds);

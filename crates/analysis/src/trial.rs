@@ -61,7 +61,7 @@ pub(super) fn view(
         sizes: growth::relations(&trial.telemetry, measured),
         observer: telemetry::observer(&trial.telemetry),
         // A rate over time changes on purpose.
-        steadiness: completed.filter(|_| !has_stages(treatment)).and_then(|m| {
+        steadiness: completed.filter(|_| treatment.options.rate_stages().is_none()).and_then(|m| {
             steadiness::judge(
                 &m.series,
                 events.as_deref().unwrap_or_default(),
@@ -71,10 +71,6 @@ pub(super) fn view(
         }),
         events,
     }
-}
-
-fn has_stages(treatment: &Treatment) -> bool {
-    treatment.options.rate.as_ref().is_some_and(|rate| rate.stages().is_some())
 }
 
 fn statements(measurement: &Measurement) -> Vec<StatementView> {

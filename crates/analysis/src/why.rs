@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::{Plan, Treatment};
+use pgdyno_model::Plan;
 use pgdyno_stats as stats;
 
 use super::profile::{FIGURES, Profile};
@@ -58,7 +58,7 @@ pub(super) fn of_run(
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     let mut add = |treatment: usize, to: usize| {
         let known = pairs.contains(&(treatment, to)) || pairs.contains(&(to, treatment));
-        if !known && same_load(plan, treatment, to) {
+        if !known && plan.treatments[treatment].is_loaded_alike(&plan.treatments[to]) {
             pairs.push((treatment, to));
         }
     };
@@ -82,11 +82,6 @@ pub(super) fn of_run(
             explain(&member(a), &member(b), &pairing)
         })
         .collect()
-}
-
-fn same_load(plan: &Plan, a: usize, b: usize) -> bool {
-    let load = |t: &Treatment| (t.clients, t.options.rate.clone());
-    load(&plan.treatments[a]) == load(&plan.treatments[b])
 }
 
 fn latency(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> Option<GapView> {

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use pgdyno_engine::copy::{Generator, Integers, Varying};
 use pgdyno_model::units::Span;
 use serde::Deserialize;
 use thiserror::Error;
@@ -31,48 +32,41 @@ impl ColumnSpec {
 }
 
 /// How a column's values are made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// The row's number, from 1.
     RowNumber,
-    /// The number of the group of rows that the row is in.
-    Counter(CounterTable),
-    /// Numbers from 1 to this, in each block of so many rows each once.
-    Permutation(NonZeroU64),
-    /// Drawn evenly from these and all between.
-    Uniform(i64, i64),
-    /// Drawn evenly from these and all between, in units of the last of so many digits after the
-    /// point.
-    Decimal(i64, i64, u8),
+    /// As the generator makes them, whatever the server's type is.
+    Generated(Generator),
     /// One value for all rows, in SQL's text form.
     Constant(String),
     /// Values in SQL's text form, with their weights.
     Choice(Vec<(u32, String)>),
     /// So many characters, of which `workload.filler_compress_percentage` are blanks.
     Filler(u32),
-    /// Letters and digits, from so many to so many.
-    Letters(u32, u32),
-    /// Text before and after the row's number.
-    Numbered(String, String),
     /// A moment in SQL's text form for the first row, and the time from each row to the next.
     Timestamp(String, std::time::Duration),
 }
 
 /// Counting of groups of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct CounterTable {
-    /// Rows of a group (count).
-    pub every: NonZeroU64,
-    /// Groups after which numbers begin anew; none if they never do.
-    pub cycle: Option<NonZeroU64>,
-    /// Number of the first group.
-    pub from: i64,
+struct CounterTable {
+    every: NonZeroU64,
+    cycle: Option<NonZeroU64>,
+    from: i64,
 }
 
 impl Default for CounterTable {
     fn default() -> Self {
         Self { every: NonZeroU64::MIN, cycle: None, from: 1 }
+    }
+}
+
+impl CounterTable {
+    fn into_generator(self) -> Generator {
+        let Self { every, cycle, from } = self;
+        Generator::Integer(Integers::Counter { every, cycle, from })
     }
 }
 
@@ -159,26 +153,31 @@ impl ColumnTable {
         if let Some((least, most)) = self.letters {
             range(least.into(), most.into())?;
         }
-        let decimal = self.decimal.map(|decimal| decimal.into_values(&name)).transpose()?;
-        if let Some(Values::Decimal(low, high, _)) = decimal {
+        let decimal = self.decimal.map(|decimal| decimal.into_units(&name)).transpose()?;
+        if let Some((low, high, _)) = decimal {
             range(low, high)?;
         }
         if self.choice.is_none() && self.weights.is_some() {
             return Err(ColumnError::Weights { name });
         }
         let choice = self.choice.map(|values| choice(&name, values, self.weights)).transpose()?;
-        let counter = self.group_of.map(|every| CounterTable { every, ..CounterTable::default() });
+        let group = self.group_of.map(|every| CounterTable { every, ..CounterTable::default() });
+        let integers = |integers| Values::Generated(Generator::Integer(integers));
         let ways: Vec<Values> = [
             self.row_number.then_some(Values::RowNumber),
-            counter.map(Values::Counter),
-            self.counter.map(Values::Counter),
-            self.permutation.map(Values::Permutation),
-            self.uniform.map(|(low, high)| Values::Uniform(low, high)),
-            decimal,
+            group.map(|counter| Values::Generated(counter.into_generator())),
+            self.counter.map(|counter| Values::Generated(counter.into_generator())),
+            self.permutation.map(|of| integers(Integers::Permutation(of))),
+            self.uniform.map(|(low, high)| integers(Integers::Uniform { low, high })),
+            decimal.map(|(low, high, digits)| {
+                Values::Generated(Generator::Decimal { low, high, digits })
+            }),
             self.constant.map(Values::Constant),
             choice,
             self.filler.map(Values::Filler),
-            self.letters.map(|(least, most)| Values::Letters(least, most)),
+            self.letters.map(|(least, most)| {
+                Values::Generated(Generator::Varying(Varying::Letters { least, most }))
+            }),
             self.text.map(text),
             self.timestamp.map(|t| Values::Timestamp(t.from, t.every.0)),
         ]
@@ -193,14 +192,15 @@ impl ColumnTable {
 }
 
 impl DecimalTable {
-    fn into_values(self, name: &str) -> Result<Values, ColumnError> {
+    /// Returns both ends in units of the last digit, and the digits.
+    fn into_units(self, name: &str) -> Result<(i64, i64, u8), ColumnError> {
         let Self { from, to, digits } = self;
         let holds = |value: f64| (0.0..DECIMAL_END).contains(&value);
         if digits > MOST_DIGITS || !holds(from) || !holds(to) {
             return Err(ColumnError::Decimal { name: name.to_owned() });
         }
         let units = |value: f64| (value * 10_f64.powi(digits.into())).round() as i64;
-        Ok(Values::Decimal(units(from), units(to), digits))
+        Ok((units(from), units(to), digits))
     }
 }
 
@@ -220,7 +220,10 @@ fn choice(
 /// Returns text with the row's number in the place of `{row}`.
 fn text(text: String) -> Values {
     match text.split_once("{row}") {
-        Some((before, after)) => Values::Numbered(before.to_owned(), after.to_owned()),
+        Some((before, after)) => {
+            let (before, after) = (before.to_owned(), after.to_owned());
+            Values::Generated(Generator::Varying(Varying::Numbered { before, after }))
+        }
         None => Values::Constant(text),
     }
 }
@@ -237,23 +240,24 @@ mod tests {
     fn a_column_has_one_way_to_be_filled() {
         let values = |line: &str| column(line).unwrap().values;
         let every = |n| NonZeroU64::new(n).unwrap();
-        assert_eq!(
-            values("group_of = 10"),
-            Values::Counter(CounterTable { every: every(10), cycle: None, from: 1 })
-        );
+        let counter = |every, cycle, from| {
+            Values::Generated(Generator::Integer(Integers::Counter { every, cycle, from }))
+        };
+        assert_eq!(values("group_of = 10"), counter(every(10), None, 1));
         assert_eq!(
             values("counter = { cycle = 3, from = 0 }"),
-            Values::Counter(CounterTable { every: every(1), cycle: Some(every(3)), from: 0 })
+            counter(every(1), Some(every(3)), 0)
         );
         assert_eq!(
             values("decimal = { from = 0.29, to = 9_999.99, digits = 2 }"),
-            Values::Decimal(29, 999_999, 2)
+            Values::Generated(Generator::Decimal { low: 29, high: 999_999, digits: 2 })
         );
         assert_eq!(
             values("choice = [\"a\", \"b\"]\nweights = [9, 1]"),
             Values::Choice(vec![(9, "a".into()), (1, "b".into())])
         );
-        assert_eq!(values("text = \"a{row}b\""), Values::Numbered("a".into(), "b".into()));
+        let numbered = Varying::Numbered { before: "a".into(), after: "b".into() };
+        assert_eq!(values("text = \"a{row}b\""), Values::Generated(Generator::Varying(numbered)));
         assert_eq!(values("text = \"ab\""), Values::Constant("ab".into()));
         assert_eq!(column("letters = [1, 2]\nnull = 0.5").unwrap().null, 0.5);
     }

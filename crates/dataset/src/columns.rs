@@ -1,12 +1,12 @@
 //! Filling a table's columns: generators of the workload, and types of the server.
 
 use pgdyno_connect::control::{ControlClient, error_text};
-use pgdyno_engine::copy::{ColumnKind, Generator, Integers, RowWriter, Varying};
+use pgdyno_engine::copy::{ColumnKind, Generator, RowWriter, Varying};
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::load_strategy::LoadStrategy;
 
 use crate::bulk_load::BulkLoad;
-use crate::column_spec::{ColumnSpec, CounterTable, Values};
+use crate::column_spec::{ColumnSpec, Values};
 use crate::error::DatasetError;
 use crate::pieces;
 use crate::workload::TableSpec;
@@ -175,37 +175,15 @@ impl ColumnInquiry<'_> {
         let kind = ColumnKind::from_oid(found.oid);
         Ok(match &self.column.values {
             Values::RowNumber => Generator::ROW_NUMBER,
-            Values::Counter(CounterTable { every, cycle, from }) => {
-                let (every, cycle, from) = (*every, *cycle, *from);
-                Generator::Integer(Integers::Counter { every, cycle, from })
-            }
-            Values::Permutation(of) => Generator::Integer(Integers::Permutation(*of)),
-            Values::Uniform(low, high) => {
-                Generator::Integer(Integers::Uniform { low: *low, high: *high })
-            }
-            Values::Decimal(low, high, digits) => {
-                Generator::Decimal { low: *low, high: *high, digits: *digits }
-            }
-            Values::Letters(least, most) => {
-                Generator::Varying(Varying::Letters { least: *least, most: *most })
-            }
+            Values::Generated(generator) => generator.clone(),
+            Values::Constant(text) => Generator::Constant(self.binary(text, found)?),
             Values::Choice(values) => {
-                let value = |(weight, text): &(u32, String)| match kind {
-                    ColumnKind::Text => Ok((*weight, text.clone().into_bytes())),
-                    _ => Ok((*weight, self.sent(text, found)?)),
-                };
+                let value =
+                    |(weight, text): &(u32, String)| Ok((*weight, self.binary(text, found)?));
                 let values = values.iter().map(value).collect::<Result<_, DatasetError>>()?;
                 Generator::Varying(Varying::Choice(values))
             }
             Values::Filler(bytes) => filler(*bytes, found.oid, self.load.loading),
-            Values::Numbered(before, after) => {
-                let (before, after) = (before.clone(), after.clone());
-                Generator::Varying(Varying::Numbered { before, after })
-            }
-            Values::Constant(text) if kind == ColumnKind::Text => {
-                Generator::Constant(text.clone().into_bytes())
-            }
-            Values::Constant(text) => Generator::Constant(self.sent(text, found)?),
             Values::Timestamp(..) if kind != ColumnKind::Timestamp => {
                 return Err(self.wrong(format!("timestamp does not fill {}", found.spelled)));
             }
@@ -218,6 +196,14 @@ impl ColumnInquiry<'_> {
                 Generator::Moment { from_us, step_us }
             }
         })
+    }
+
+    /// Returns the binary form of the value `text`. That of a text type is the text itself.
+    fn binary(&mut self, text: &str, found: &Type) -> Result<Vec<u8>, DatasetError> {
+        match ColumnKind::from_oid(found.oid) {
+            ColumnKind::Text => Ok(text.as_bytes().to_vec()),
+            _ => self.sent(text, found),
+        }
     }
 
     /// Returns the binary form of the value `text`, as the server sends it.

@@ -12,7 +12,7 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::crash::{CrashOptions, Fault};
 use crate::level::{Key, Level, LevelValue};
-use crate::load_rate::LoadRate;
+use crate::load_rate::{LoadRate, RateStage};
 use crate::names::names;
 use crate::storage::Storage;
 use crate::units::{Bytes, Span, UnitError};
@@ -304,6 +304,11 @@ impl Default for LoadOptions {
 }
 
 impl LoadOptions {
+    /// Stages of the rate; none without a rate, and where it is the same all the time.
+    pub fn rate_stages(&self) -> Option<&[RateStage]> {
+        self.rate.as_ref()?.stages()
+    }
+
     /// Whether a transaction may be retried for ever in a load that ends at a count of
     /// transactions.
     pub fn tries_without_end(&self) -> bool {

@@ -163,6 +163,11 @@ impl Plan {
 }
 
 impl Treatment {
+    /// Whether both treatments have as many clients and the same rate.
+    pub fn is_loaded_alike(&self, other: &Self) -> bool {
+        self.clients == other.clients && self.options.rate == other.options.rate
+    }
+
     /// Whether crash tests of both treatments say the same: the treatments differ only in the load.
     pub fn is_crashed_alike(&self, other: &Self) -> bool {
         self.storage == other.storage

@@ -3,8 +3,8 @@
 use comfy_table::Cell;
 use pgdyno_text::format;
 
-use super::table::{NONE, right, table_lines};
-use super::text::{Detail, plain, wrap};
+use super::table::{NONE, TitledTable, labelled_rows, milliseconds, right};
+use super::text::{Detail, plain};
 use pgdyno_analysis::{GeneratorView, RunView};
 
 /// Rows of a brief report.
@@ -16,36 +16,16 @@ const LEGEND: &str = "Of each generator: latency in ms, over trials as a range; 
 /// Renders the table of generators in at most `width` columns; nothing if one process offered the
 /// load.
 pub(super) fn lines(view: &RunView, width: u16, detail: Detail) -> Vec<String> {
-    let of_treatment = |(n, label): (usize, &str), generator| match n {
-        0 => row(&plain(label), generator),
-        _ => row("", generator),
-    };
-    let mut rows: Vec<Vec<Cell>> = view
-        .treatments
-        .iter()
-        .flat_map(|t| {
-            t.generators.iter().enumerate().map(|(n, g)| of_treatment((n, t.label.as_str()), g))
-        })
-        .collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let more = if detail == Detail::Full { 0 } else { rows.len().saturating_sub(ROWS) };
-    rows.truncate(rows.len() - more);
+    let rows = view.treatments.iter().flat_map(|t| labelled_rows(&t.label, &t.generators, row));
     let names = ["treatment", "generator"].map(Cell::new);
     let figures = ["clients", "threads", "tps", "mean", "p50", "p99", "CPU", "start"].map(right);
     let header = names.into_iter().chain(figures).collect();
-    let mut out = vec![String::new(), "Generators".to_owned()];
-    out.extend(table_lines(header, rows, width));
-    if more > 0 {
-        out.push(format!("{more} more with `--verbose`."));
-    }
-    out.extend(wrap(LEGEND, usize::from(width), ""));
-    out
+    let title = "Generators";
+    let table = TitledTable { title, header, rows: rows.collect(), most: ROWS, legend: LEGEND };
+    table.lines(width, detail)
 }
 
 fn row(label: &str, generator: &GeneratorView) -> Vec<Cell> {
-    let milliseconds = |us: Option<f64>| us.map_or_else(|| NONE.to_owned(), format::milliseconds);
     let texts = [
         generator.clients.to_string(),
         generator.threads.to_string(),

@@ -5,8 +5,8 @@ use pgdyno_analysis::{RunView, StageView};
 use pgdyno_model::units::Span;
 use pgdyno_text::format;
 
-use super::table::{NONE, right, table_lines};
-use super::text::{Detail, plain, wrap};
+use super::table::{NONE, TitledTable, labelled_rows, milliseconds, right};
+use super::text::Detail;
 
 /// Rows of a brief report.
 const ROWS: usize = 24;
@@ -17,31 +17,16 @@ const LEGEND: &str = "Of each stage of the rate: transactions due and done per s
 
 /// Renders the table of stages in at most `width` columns; nothing where no rate has any.
 pub(super) fn lines(view: &RunView, width: u16, detail: Detail) -> Vec<String> {
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for treatment in &view.treatments {
-        let labels =
-            std::iter::once(plain(&treatment.label)).chain(std::iter::repeat(String::new()));
-        rows.extend(treatment.stages.iter().zip(labels).map(|(stage, label)| row(&label, stage)));
-    }
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let more = if detail == Detail::Full { 0 } else { rows.len().saturating_sub(ROWS) };
-    rows.truncate(rows.len() - more);
+    let rows = view.treatments.iter().flat_map(|t| labelled_rows(&t.label, &t.stages, row));
     let names = ["treatment", "stage"].map(Cell::new);
     let figures = ["due", "tps", "p50", "p95", "p99", "max", "failed"].map(right);
     let header = names.into_iter().chain(figures).collect();
-    let mut out = vec![String::new(), "Stages".to_owned()];
-    out.extend(table_lines(header, rows, width));
-    if more > 0 {
-        out.push(format!("{more} more with `--verbose`."));
-    }
-    out.extend(wrap(LEGEND, usize::from(width), ""));
-    out
+    let table =
+        TitledTable { title: "Stages", header, rows: rows.collect(), most: ROWS, legend: LEGEND };
+    table.lines(width, detail)
 }
 
 fn row(label: &str, stage: &StageView) -> Vec<Cell> {
-    let milliseconds = |us: Option<f64>| us.map_or_else(|| NONE.to_owned(), format::milliseconds);
     let texts = [
         format::rate(stage.due),
         stage.tps.map_or_else(|| NONE.to_owned(), format::rate),

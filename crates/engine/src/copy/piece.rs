@@ -80,12 +80,14 @@ pub(super) struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// Returns the random numbers of the column; `of` tells several of one column apart.
-    fn draw(&self, of: &str) -> RowRandom {
-        match of {
-            "" => RowRandom::new(self.seed, self.table, self.name),
-            of => RowRandom::new(self.seed, self.table, &format!("{}\0{of}", self.name)),
-        }
+    /// Returns the random numbers of the column's values.
+    fn draw(&self) -> RowRandom {
+        RowRandom::new(self.seed, self.table, self.name)
+    }
+
+    /// Returns the random numbers by which rows of the column are null.
+    fn null_draw(&self) -> RowRandom {
+        RowRandom::new(self.seed, self.table, &format!("{}\0null", self.name))
     }
 
     /// Checks that the column is of `kind`: `generator` gives nothing else.
@@ -155,7 +157,7 @@ impl Piece {
             Generator::Integer(integers) => self.integer(integers, column)?,
             Generator::Decimal { low, high, digits } => {
                 column.wants(ColumnKind::Numeric, "decimal", "decimal fractions")?;
-                let value = Number::Drawn(column.draw(""), *low, span(*low, *high));
+                let value = Number::Drawn(column.draw(), *low, span(*low, *high));
                 self.decimal(value, (*digits).into());
             }
             Generator::Moment { from_us, step_us } => {
@@ -173,7 +175,7 @@ impl Piece {
                 let at = self.template.len();
                 self.template.resize(at + bytes, b' ');
                 if drawn > 0 {
-                    let draw = column.draw("");
+                    let draw = column.draw();
                     self.patches.push(Patch::Letters { at, bytes: drawn, draw });
                 }
             }
@@ -185,7 +187,7 @@ impl Piece {
     /// Adds an integer, if the column's type holds all that `integers` gives.
     fn integer(&mut self, integers: &Integers, column: &Column<'_>) -> Result<(), CopyError> {
         let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let draw = column.draw("");
+        let draw = column.draw();
         let (generator, value, low, high) = match integers {
             Integers::Counter { every, cycle, from } => {
                 let groups = (column.rows.max(1) - 1) / *every;
@@ -239,7 +241,7 @@ impl Piece {
 
 impl OpenField {
     fn new(varying: &Varying, column: &Column<'_>) -> Result<Self, CopyError> {
-        let draw = column.draw("");
+        let draw = column.draw();
         Ok(match varying {
             Varying::Choice(values) => {
                 let mut sum = 0;
@@ -266,7 +268,7 @@ impl OpenField {
                 piece.field(other, column)?;
                 // At 1 all but one of 2^64 draws.
                 let below = (share.clamp(0.0, 1.0) * 2_f64.powi(64)) as u64;
-                Self::Nullable { draw: column.draw("null"), below, other: Box::new(piece) }
+                Self::Nullable { draw: column.null_draw(), below, other: Box::new(piece) }
             }
         })
     }

@@ -121,6 +121,15 @@ fn describe(level: &LevelValue) -> String {
     }
 }
 
+/// Iterates over what levels of `factors` give `key`.
+pub(super) fn values_of<'a>(
+    factors: &'a mut [Factor],
+    key: &Key,
+) -> impl Iterator<Item = &'a mut LevelValue> {
+    let sets = factors.iter_mut().flat_map(|factor| &mut factor.levels).flat_map(|l| &mut l.sets);
+    sets.filter(move |(known, _)| known == key).map(|(_, value)| value)
+}
+
 /// Returns the name of a key in a file.
 pub(crate) fn key_name(key: &Key) -> &str {
     match key {

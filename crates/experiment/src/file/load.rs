@@ -14,7 +14,7 @@ use toml::Spanned;
 
 use super::error::{Complaint, read_at};
 use super::levels::{check_level, set_option};
-use super::rate::{rate_value, read_series};
+use super::rate::rate_value;
 use super::source::Source;
 
 #[derive(Default, Deserialize)]
@@ -166,11 +166,11 @@ impl LoadTable {
         let mut options = LoadOptions::default();
         let mut set = |key: Key, value: LevelValue| -> Result<(), Complaint> {
             check_level(&key, &value)?;
-            set_option(&mut options, &key, &read_series(value, source)?);
+            set_option(&mut options, &key, &value);
             Ok(())
         };
         if let Some(rate) = self.rate.take() {
-            read_at(rate, |rate| set(Key::Rate, rate_value(&rate)?))?;
+            read_at(rate, |rate| set(Key::Rate, rate_value(&rate, source)?))?;
         }
         if let Some(limit) = self.latency_limit.take() {
             read_at(limit, |limit| set(Key::LatencyLimit, limit))?;

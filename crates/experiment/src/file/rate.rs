@@ -8,6 +8,7 @@ use pgdyno_model::load_rate::{LoadRate, LoadRateError, RateStage};
 use pgdyno_model::units::Span;
 
 use super::error::Complaint;
+use super::factors::values_of;
 use super::levels::setting_value;
 use super::source::Source;
 
@@ -16,9 +17,12 @@ const LARGEST: u64 = 8 << 20;
 /// First line of a series.
 const HEADER: &str = "time,rate";
 
-/// Returns the text of `value`, a rate of `[load]`: its own, or that of a list of stages.
-pub(super) fn rate_value(value: &toml::Value) -> Result<LevelValue, Complaint> {
-    let Some(stages) = value.as_array() else { return setting_value("load.rate", value) };
+/// Returns the text of `value`, a rate of `[load]`: its own, or that of the stages of a list or a
+/// series.
+pub(super) fn rate_value(value: &toml::Value, source: &Source) -> Result<LevelValue, Complaint> {
+    let Some(stages) = value.as_array() else {
+        return read_series(setting_value("load.rate", value)?, source);
+    };
     let stages = stages.iter().map(stage).collect::<Result<_, _>>()?;
     Ok(LevelValue::Text(LoadRate::staged(stages)?.to_string()))
 }
@@ -52,7 +56,7 @@ pub(super) fn is_series(text: &str) -> bool {
 }
 
 /// Puts the stages of a series in the place of its file's name, if `value` is one.
-pub(super) fn read_series(value: LevelValue, source: &Source) -> Result<LevelValue, Complaint> {
+fn read_series(value: LevelValue, source: &Source) -> Result<LevelValue, Complaint> {
     match value {
         LevelValue::Text(name) if is_series(&name) => {
             let path = source.absolute(name.into());
@@ -72,8 +76,7 @@ pub(super) fn read_series(value: LevelValue, source: &Source) -> Result<LevelVal
 
 /// Puts the stages of series in the place of files' names, in all levels of `factors`. Labels stay.
 pub(super) fn read_factors(factors: &mut [Factor], source: &Source) -> Result<(), Complaint> {
-    let sets = factors.iter_mut().flat_map(|factor| &mut factor.levels).flat_map(|l| &mut l.sets);
-    for (_, value) in sets.filter(|(key, _)| *key == Key::Rate) {
+    for value in values_of(factors, &Key::Rate) {
         *value = read_series(value.clone(), source)?;
     }
     Ok(())

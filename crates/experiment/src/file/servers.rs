@@ -9,6 +9,8 @@ use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::target::Secret;
 use pgdyno_postgres::external::server_name;
 
+use super::factors::values_of;
+
 /// Takes the DSNs out of `factors` and returns them by name. What is left in a level is the name;
 /// the label of a plain level is the name too.
 ///
@@ -44,9 +46,7 @@ fn add_server(servers: &mut BTreeMap<String, Secret>, dsn: String) -> String {
 
 /// Places the programs that `factors` name: `at` tells where a relative path starts from.
 pub(super) fn place_programs(factors: &mut [Factor], at: impl Fn(PathBuf) -> PathBuf) {
-    let sets =
-        factors.iter_mut().flat_map(|factor| &mut factor.levels).flat_map(|level| &mut level.sets);
-    for (_, value) in sets.filter(|(key, _)| *key == Key::PostgresBindir) {
+    for value in values_of(factors, &Key::PostgresBindir) {
         *value = LevelValue::Text(at(PathBuf::from(value.to_string())).display().to_string());
     }
 }

@@ -350,15 +350,12 @@ fn why(
     (b, j): (&Selection, usize),
     pairing: &Pairing,
 ) -> Option<WhyView> {
-    let load = |side: &Selection, t: usize| {
-        let treatment = &side.run.plan.treatments[t];
-        (treatment.clients, treatment.options.rate.clone())
-    };
+    let (from, to) = (&a.run.plan.treatments[i], &b.run.plan.treatments[j]);
     let searched = a.run.plan.find.is_some() || b.run.plan.find.is_some();
     if searched
         || judged.withheld.is_some()
         || judged.significant() == Some(false)
-        || load(a, i) != load(b, j)
+        || !from.is_loaded_alike(to)
     {
         return None;
     }
