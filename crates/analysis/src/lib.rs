@@ -18,6 +18,7 @@ pub mod badge;
 mod burst_credit;
 mod capacity;
 mod charts;
+mod client_groups;
 pub mod comparison;
 mod devices;
 pub mod effect;

@@ -20,7 +20,7 @@ pub(super) fn sweeps(plan: &Plan, sums: &[TreatmentSamples]) -> Vec<ScalingView>
     let mut groups: Vec<(Treatment, String, Vec<usize>)> = Vec::new();
     for (index, t) in plan.treatments.iter().enumerate() {
         // With a rate, tps is what was asked for and not what the clients reach.
-        if t.options.rate.is_some() || plan.find.is_some() {
+        if !t.is_closed_loop() || !t.groups.is_empty() || plan.find.is_some() {
             continue;
         }
         let (bare, given) = (bare(t), given(t));

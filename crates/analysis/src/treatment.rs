@@ -8,6 +8,7 @@ use pgdyno_model::telemetry::Table;
 use pgdyno_model::{Latencies, Levels, Measurement, Treatment, TrialRecord};
 use pgdyno_stats as stats;
 
+use super::client_groups::GroupSamples;
 use super::generators::GeneratorSamples;
 use super::profile::Profile;
 use super::rate_stages::StageSamples;
@@ -25,6 +26,8 @@ use crate::gate::Measure;
 pub(super) struct TreatmentSamples {
     /// tps (or the maximum rate) of each completed trial, as (block, value).
     pub(super) tps: Vec<(u32, f64)>,
+    /// tps of all transactions of each completed trial, where a script alone is compared.
+    all_tps: Vec<f64>,
     /// Latency at each of [`PERCENTILES`] (microseconds) as (block, value), for trials with enough
     /// transactions.
     pub(super) percentiles: [Vec<(u32, f64)>; PERCENTILES.len()],
@@ -50,6 +53,7 @@ pub(super) struct TreatmentSamples {
     sync_method: Option<String>,
     waits: Waits,
     generators: GeneratorSamples,
+    groups: GroupSamples,
     stages: StageSamples,
     /// Flushes of WAL in trials whose telemetry counts them, and their time (seconds).
     wal_flushes: (f64, f64),
@@ -68,6 +72,7 @@ impl TreatmentSamples {
         }
         let (TrialState::Completed, Some(m)) = (state, &trial.measurement) else { return };
         self.tps.extend(m.compared().map(|tps| (trial.block, tps)));
+        self.all_tps.extend(m.headline.as_ref().and_then(|_| m.tps()));
         self.searched |= m.search.is_some();
         self.generator_limited += usize::from(m.limited_by_generator().is_some());
         for ((_, quantile), values) in PERCENTILES.iter().zip(&mut self.percentiles) {
@@ -75,6 +80,7 @@ impl TreatmentSamples {
         }
         self.waits.add(&trial.telemetry);
         self.generators.add(m);
+        self.groups.add(trial.block, treatment, m);
         self.stages.add(treatment.options.rate_stages(), m);
         self.profiles.extend(Profile::new(trial.block, m, &trial.telemetry, devices));
         if let Some((flushes, seconds)) = wal_flushes(&trial.telemetry) {
@@ -139,19 +145,14 @@ impl TreatmentSamples {
         pairing: &Pairing,
     ) -> TreatmentView {
         let level = pairing.share(&self.tps, &self.tps);
-        let values: Vec<f64> = self.tps.iter().map(|(_, tps)| *tps).collect();
-        let estimate = stats::mean_ci95_at(level, &values);
-        let tps = estimate.mean.map(|mean| TpsView {
-            mean,
-            // No rate is negative, whatever a symmetric interval of few repeats says.
-            ci95: estimate.ci95.map(|[lo, hi]| [lo.max(0.0), hi]),
-            sd: estimate.sd,
-            min: values.iter().copied().fold(f64::INFINITY, f64::min),
-            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        });
+        let (tps, reason) = tps_view(level, &self.tps);
         let flushes = (self.wal_flushes.1 > 0.0).then(|| self.wal_flushes.0 / self.wal_flushes.1);
         let flushes = flushes.filter(|_| self.commits_wait == Some(true));
-        let mean_tps = tps.as_ref().map(|tps| tps.mean);
+        // Of all transactions: each may commit and wait.
+        let mean_tps = match &self.all_tps[..] {
+            [] => tps.as_ref().map(|tps| tps.mean),
+            all => Some(all.iter().sum::<f64>() / all.len() as f64),
+        };
         let per_flush = flushes.and_then(|flushes| Some(mean_tps? / flushes));
         // A flush carries one commit of each client at most. Where there are more (twice, for the
         // two are not counted over the very same time), most transactions wrote nothing, and
@@ -169,7 +170,7 @@ impl TreatmentSamples {
             attempts_failed: self.attempts_failed,
             tps,
             crash: None,
-            reason: estimate.why,
+            reason,
             latency_us: LatencyView::new(&self.latency),
             unavailable: None,
             latency_intervals: self.latency_intervals(level),
@@ -185,6 +186,7 @@ impl TreatmentSamples {
             commits_wait: self.commits_wait,
             fsync_per_second: self.fsync(&t.storage, fsync).filter(|_| writes),
             generators: self.generators.views(),
+            groups: self.groups.views(level),
             stages: self.stages.views(),
             statements: self
                 .statements
@@ -201,7 +203,7 @@ impl TreatmentSamples {
     /// loop only, and where all time is in transactions that ended well.
     fn little(&self, t: &Treatment, tps: Option<f64>) -> Option<f64> {
         let closed =
-            t.options.rate.is_none() && !self.searched && !t.options.reconnect && self.failed == 0;
+            t.is_closed_loop() && !self.searched && !t.options.reconnect && self.failed == 0;
         let latency = self.latency.mean_us().filter(|_| closed && t.clients > 0)?;
         Some(tps? * latency / 1e6 / f64::from(t.clients))
     }
@@ -224,6 +226,25 @@ impl TreatmentSamples {
         let of_method = here().find(|f| Some(&f.method) == self.sync_method.as_ref());
         of_method.or_else(|| here().next())?.per_second
     }
+}
+
+/// Returns the mean of `tps` of each trial, as (block, value), with its interval of coverage
+/// `level`; and why either is missing.
+pub(super) fn tps_view(
+    level: f64,
+    tps: &[(u32, f64)],
+) -> (Option<TpsView>, Option<stats::NoInterval>) {
+    let values: Vec<f64> = tps.iter().map(|(_, tps)| *tps).collect();
+    let estimate = stats::mean_ci95_at(level, &values);
+    let tps = estimate.mean.map(|mean| TpsView {
+        mean,
+        // No rate is negative, whatever a symmetric interval of few repeats says.
+        ci95: estimate.ci95.map(|[lo, hi]| [lo.max(0.0), hi]),
+        sd: estimate.sd,
+        min: values.iter().copied().fold(f64::INFINITY, f64::min),
+        max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    });
+    (tps, estimate.why)
 }
 
 /// A treatment in one line.

@@ -61,7 +61,7 @@ pub(super) fn view(
         sizes: growth::relations(&trial.telemetry, measured),
         observer: telemetry::observer(&trial.telemetry),
         // A rate over time changes on purpose.
-        steadiness: completed.filter(|_| treatment.options.rate_stages().is_none()).and_then(|m| {
+        steadiness: completed.filter(|_| !treatment.has_rate_stages()).and_then(|m| {
             steadiness::judge(
                 &m.series,
                 events.as_deref().unwrap_or_default(),

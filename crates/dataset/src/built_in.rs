@@ -17,6 +17,7 @@ pub(crate) static WORKLOADS: &[(&str, Files)] = &[
     folder!("group-commit", ["group-commit.sql", "schema.sql", "workload.toml"]),
     folder!("group-commit-block", ["group-commit-block.sql", "workload.toml"]),
     folder!("group-commit-function", ["group-commit-function.sql", "workload.toml"]),
+    folder!("htap", ["balances.sql", "transfers.sql", "workload.toml"]),
     folder!("numbers", ["keys.sql", "numbers.sql", "schema.sql", "workload.toml"]),
     folder!("numbers-delete", ["numbers-delete.sql", "workload.toml"]),
     folder!("numbers-insert", ["numbers-insert.sql", "workload.toml"]),

@@ -234,11 +234,12 @@ impl Aggregate {
         let mut service = None;
         let mut sums = Sums::default();
         let mut scripts = Vec::new();
-        for (weighted, script) in spec.scripts.iter().zip(&tally.scripts) {
+        let groups = spec.groups_of_scripts();
+        for ((weighted, script), group) in spec.scripts.iter().zip(&tally.scripts).zip(groups) {
             latency.merge(&script.latency);
             merge(&mut service, script.service.as_ref());
             sums.merge(&script.sums);
-            scripts.push(script_measurement(weighted, script));
+            scripts.push(script_measurement(weighted, script, group));
         }
         Measurement {
             connect_s: self.connected.since(Moment(0)).as_secs_f64(),
@@ -296,7 +297,11 @@ impl Aggregate {
     }
 }
 
-fn script_measurement(weighted: &WeightedScript, tally: &ScriptTally) -> ScriptMeasurement {
+fn script_measurement(
+    weighted: &WeightedScript,
+    tally: &ScriptTally,
+    group: Option<&str>,
+) -> ScriptMeasurement {
     let commands = &weighted.script.commands;
     let sql = commands.iter().filter(|c| c.op.is_sql());
     let statement = |(command, tally): (&Command, &StatementTally)| StatementMeasurement {
@@ -317,6 +322,7 @@ fn script_measurement(weighted: &WeightedScript, tally: &ScriptTally) -> ScriptM
     };
     ScriptMeasurement {
         name: weighted.script.name.clone(),
+        group: group.map(str::to_owned),
         weight: weighted.weight,
         transactions: tally.transactions,
         failed: tally.failed,

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::Length;
+use pgdyno_model::target::Servers;
 
 use crate::aggregate::Aggregate;
 use crate::cpu_time::process_cpu_seconds;
@@ -22,7 +23,7 @@ use crate::open_files::allow_open_files;
 use crate::program::{ClientPolicy, Program};
 use crate::recorder::RecorderOptions;
 use crate::schedule::{Clock, Moment, Schedule};
-use crate::seeds::Seeds;
+use crate::seeds::{Seeds, SeedsOfThread};
 use crate::share::{Share, ShareOutcome};
 use crate::spec::LoadSpec;
 use crate::thread_rate::ThreadRate;
@@ -137,6 +138,9 @@ fn link(spec: &LoadSpec, seeds: &Seeds, stop: &Arc<AtomicBool>) -> Result<Progra
     variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
     let mut program = Program::link(&spec.scripts, spec.protocol, spec.seed, &variables)
         .map_err(LoadError::Program)?;
+    if !spec.groups.is_empty() {
+        program.divide(&spec.scripts, &spec.groups).map_err(LoadError::Program)?;
+    }
     program.policy = ClientPolicy {
         client_log: spec.client_log.clone(),
         logs_failures: spec.log_failures,
@@ -167,14 +171,14 @@ fn start_threads(
     (reports, share): (&Sender<WorkerReport>, Option<&Share<'_>>),
 ) -> Result<Vec<LoadThread>, LoadError> {
     let base = SystemTime::now();
-    let servers = Arc::new(spec.servers.clone());
+    let servers = Arc::new(servers(spec));
     let mut threads = Vec::new();
     let dealt = share.map_or(0..spec.event_loops(), |share| share.threads.clone());
     let here = seeds.threads.into_iter().skip(dealt.start as usize).take(dealt.len());
     let here: Vec<_> = here.collect();
-    let clients = here.iter().map(|(clients, _)| clients.len()).sum();
+    let clients = here.iter().map(|seeds| seeds.clients.len()).sum();
     allow_open_files(clients, here.len(), CANCELLING)?;
-    for (index, (clients, thread)) in here.into_iter().enumerate() {
+    for (index, SeedsOfThread { dealt, clients, thread }) in here.into_iter().enumerate() {
         let (go, wait) = channel();
         let log = match &spec.log {
             Some(log) => Some((log.open(index).map_err(LoadError::Log)?, base)),
@@ -189,11 +193,16 @@ fn start_threads(
             clients,
             thread,
             transactions: transactions_of(spec),
-            rate: spec.options.rate.as_ref().map(|rate| ThreadRate::new(rate, spec.event_loops())),
+            rates: spec
+                .rates(&dealt)
+                .into_iter()
+                .map(|rate| rate.map(|(rate, threads)| ThreadRate::new(rate, threads)))
+                .collect(),
             options: RecorderOptions {
                 log,
                 tallies_seconds: share.is_some(),
                 accounts_flushes: spec.flushes.is_some(),
+                service: spec.has_rate(),
                 ..RecorderOptions::from_load(&spec.options)
             },
             ledger: spec.ledger.clone(),
@@ -207,6 +216,15 @@ fn start_threads(
         threads.push(LoadThread { go, handle: handle.map_err(LoadError::System)? });
     }
     Ok(threads)
+}
+
+/// Returns the servers of each group; of the load where it has no groups.
+fn servers(spec: &LoadSpec) -> Vec<Servers> {
+    let all = || spec.servers.clone();
+    match &spec.groups[..] {
+        [] => vec![all()],
+        groups => groups.iter().map(|g| g.servers.clone().unwrap_or_else(all)).collect(),
+    }
 }
 
 /// Waits until all `threads` are ready; returns the time of the last connection.

@@ -1,15 +1,26 @@
 //! Seeds of each client and each thread.
 
+use crate::group::Dealt;
 use crate::random::Random;
 use crate::script::Value;
 use crate::spec::LoadSpec;
 
-/// A client's number and the seeds of its two generators: one for values, one for the choice of
-/// scripts.
+/// A client's number and group, and the seeds of its two generators: one for values, one for the
+/// choice of scripts.
 pub(crate) struct ClientSeeds {
     pub(crate) id: u32,
+    /// Index of the client's group.
+    pub(crate) group: usize,
     pub(crate) random: u64,
     pub(crate) script_random: u64,
+}
+
+/// Seeds of one thread and its clients.
+pub(crate) struct SeedsOfThread {
+    /// Clients by group.
+    pub(crate) dealt: Vec<Dealt>,
+    pub(crate) clients: Vec<ClientSeeds>,
+    pub(crate) thread: ThreadSeeds,
 }
 
 /// Seeds that the clients of a thread share.
@@ -21,9 +32,9 @@ pub(crate) struct ThreadSeeds {
     pub(crate) balance: u64,
 }
 
-/// All seeds of a load, by thread. Each thread has consecutive clients.
+/// All seeds of a load, by thread.
 pub(crate) struct Seeds {
-    pub(crate) threads: Vec<(Vec<ClientSeeds>, ThreadSeeds)>,
+    pub(crate) threads: Vec<SeedsOfThread>,
     /// Value of `default_seed`, if it is drawn.
     pub(crate) default_seed: Option<Value>,
 }
@@ -44,18 +55,16 @@ impl Seeds {
         let given = spec.variables.iter().any(|(name, _)| name == "default_seed");
         let default_seed =
             (is_pgbench && !given).then(|| Value::Int(seeds.next_u64().cast_signed()));
-        let mut all: Vec<ClientSeeds> = (0..clients)
-            .zip(first)
-            .map(|(id, random)| {
-                let script_random = if is_pgbench { 0 } else { seeds.next_u64() };
-                ClientSeeds { id, random, script_random }
-            })
-            .collect();
-        let threads = spec.event_loops();
-        let mut dealt = Vec::new();
-        for left in (1..=threads).rev() {
-            let share = all.len().div_ceil(left as usize);
-            let rest = all.split_off(share);
+        let script_random = |_| if is_pgbench { 0 } else { seeds.next_u64() };
+        let second: Vec<u64> = (0..clients).map(script_random).collect();
+        let client = |group: usize, id: u32| ClientSeeds {
+            id,
+            group,
+            random: first[id as usize],
+            script_random: second[id as usize],
+        };
+        let mut threads = Vec::new();
+        for dealt in spec.deal() {
             let script_random = is_pgbench.then(|| seeds.next_u64());
             let throttle = seeds.next_u64();
             if is_pgbench {
@@ -64,11 +73,16 @@ impl Seeds {
             }
             // Not drawn: values stay the same whether or not there are several servers.
             let balance = !throttle;
-            dealt.push((
-                std::mem::replace(&mut all, rest),
-                ThreadSeeds { script_random, throttle, balance },
-            ));
+            let here = dealt.iter().cloned().enumerate();
+            threads.push(SeedsOfThread {
+                clients: here
+                    .flat_map(|(g, ids)| ids.map(move |id| (g, id)))
+                    .map(|(g, id)| client(g, id))
+                    .collect(),
+                thread: ThreadSeeds { script_random, throttle, balance },
+                dealt,
+            });
         }
-        Self { threads: dealt, default_seed }
+        Self { threads, default_seed }
     }
 }

@@ -16,7 +16,7 @@ use crate::tally::Tally;
 
 /// Part of a load that one process offers.
 pub struct Share<'a> {
-    /// Event loops that run here, of those of the whole load. Their clients are consecutive.
+    /// Event loops that run here, of those of the whole load.
     pub threads: Range<u32>,
     /// Called once all clients are connected; waits until the load is to begin and returns that
     /// instant. None ends the load.
@@ -43,8 +43,7 @@ pub struct ShareOutcome {
 
 /// Returns how many clients the event loops `threads` of the load `spec` have.
 pub fn clients_of(spec: &LoadSpec, threads: &Range<u32>) -> u32 {
-    let (clients, loops) = (spec.clients.get(), spec.event_loops());
-    // The first threads have one client more where they cannot be dealt evenly.
-    let before = |thread: u32| thread * (clients / loops) + thread.min(clients % loops);
-    before(threads.end.min(loops)) - before(threads.start.min(loops))
+    let dealt = spec.deal();
+    let loops = dealt.get(threads.start as usize..threads.end as usize).unwrap_or_default();
+    loops.iter().flatten().map(|clients| clients.end - clients.start).sum()
 }

@@ -9,6 +9,7 @@ use pgdyno_model::target::Servers;
 
 use crate::client_log::ClientLog;
 use crate::flushes::DiskFlushes;
+use crate::group::LoadGroup;
 use crate::ledger::Ledger;
 use crate::reactor::choice::ReactorChoice;
 use crate::schedule::{Moment, Schedule};
@@ -62,6 +63,10 @@ pub struct LoadSpec {
     pub scripts: Vec<WeightedScript>,
     /// Clients, each with a connection (count).
     pub clients: NonZeroU32,
+    /// Groups that the clients and scripts are divided into, in order; empty where all clients run
+    /// all scripts. Groups exclude a rate among `options`, and `draws_as_pgbench`. See
+    /// [`LoadSpec::with_groups`].
+    pub groups: Vec<LoadGroup>,
     /// Threads with an event loop; not more than clients are used.
     pub threads: NonZeroU32,
     /// Protocol that statements are sent with.
@@ -108,6 +113,7 @@ impl LoadSpec {
             servers: servers.into(),
             scripts,
             clients: NonZeroU32::MIN,
+            groups: Vec::new(),
             threads: NonZeroU32::MIN,
             protocol: Protocol::Simple,
             warm_up: Duration::ZERO,
@@ -125,6 +131,14 @@ impl LoadSpec {
             window_end: WindowEnd::default(),
             reactor: ReactorChoice::default(),
         }
+    }
+
+    /// Divides the scripts among `groups`, whose clients are then all clients.
+    #[must_use]
+    pub fn with_groups(self, groups: Vec<LoadGroup>) -> Self {
+        let sizes = groups.iter().map(|g| g.group.clients);
+        let clients = sizes.reduce(|a, b| a.saturating_add(b.get())).unwrap_or(self.clients);
+        Self { clients, groups, ..self }
     }
 
     /// Returns the schedule of the load if it begins at `start`.

@@ -16,9 +16,8 @@ pub enum ThreadRate {
 }
 
 impl ThreadRate {
-    /// Creates the share that each of `threads` threads has of `rate`.
-    pub fn new(rate: &LoadRate, threads: u32) -> Self {
-        let threads = f64::from(threads);
+    /// Creates the share of a thread, of which `rate` is `threads` times as much.
+    pub fn new(rate: &LoadRate, threads: f64) -> Self {
         match rate {
             LoadRate::Constant(rate) => Self::Constant(1e6 / (rate / threads)),
             LoadRate::Stages(stages) => Self::Staged(StagedRate::new(stages, threads)),
@@ -46,7 +45,7 @@ impl ThreadRate {
 #[derive(Clone, Debug)]
 pub struct StagedRate {
     stages: Vec<RateStage>,
-    /// Threads that share the rate (count).
+    /// Shares that make up the rate (count).
     threads: f64,
     /// Length of all stages (seconds).
     length_s: f64,
@@ -116,7 +115,7 @@ impl StagedRate {
 mod tests {
     use super::*;
 
-    fn rate(text: &str, threads: u32) -> ThreadRate {
+    fn rate(text: &str, threads: f64) -> ThreadRate {
         ThreadRate::new(&text.parse().unwrap(), threads)
     }
 
@@ -134,18 +133,18 @@ mod tests {
 
     #[test]
     fn transactions_are_due_by_stages_which_begin_anew() {
-        let mut steps = rate("2 for 1s, 0 for 2s, 4 for 1s", 1);
+        let mut steps = rate("2 for 1s, 0 for 2s, 4 for 1s", 1.0);
         let expected = [0.5, 1.0, 3.25, 3.5, 3.75, 4.0, 4.5, 5.0, 7.25];
         assert_eq!(even(&mut steps, 10, 9), expected);
         // Two threads have half of it each.
-        assert_eq!(even(&mut rate("2 for 1s, 0 for 2s, 4 for 1s", 2), 10, 3), [1.0, 3.5, 4.0]);
+        assert_eq!(even(&mut rate("2 for 1s, 0 for 2s, 4 for 1s", 2.0), 10, 3), [1.0, 3.5, 4.0]);
         // Rare ones: half a transaction a round of four seconds.
-        assert_eq!(even(&mut rate("0.5 for 1s, 0 for 3s", 1), 10, 2), [5.0, 13.0]);
+        assert_eq!(even(&mut rate("0.5 for 1s, 0 for 3s", 1.0), 10, 2), [5.0, 13.0]);
     }
 
     #[test]
     fn a_ramp_goes_straight_from_one_rate_to_the_other() {
-        let found = even(&mut rate("4 to 0 for 4s, 0 to 4 for 2s", 1), 10, 9);
+        let found = even(&mut rate("4 to 0 for 4s, 0 to 4 for 2s", 1.0), 10, 9);
         // By t seconds 4t - t²/2 are due, then (t - 4)² more than 8.
         let down = (1..=8).map(|n| 4.0 - f64::from(16 - 2 * n).sqrt());
         for (found, expected) in found.iter().zip(down.chain([5.0])) {
@@ -155,7 +154,7 @@ mod tests {
 
     #[test]
     fn before_the_window_the_rate_is_that_of_its_first_moment() {
-        assert_eq!(even(&mut rate("2 for 1s, 1 for 9s", 1), 9, 5), [-0.5, 0.0, 0.5, 1.0, 2.0]);
-        assert_eq!(even(&mut rate("0 to 2 for 1s", 1), 9, 2), [1.0, 2.0]);
+        assert_eq!(even(&mut rate("2 for 1s, 1 for 9s", 1.0), 9, 5), [-0.5, 0.0, 0.5, 1.0, 2.0]);
+        assert_eq!(even(&mut rate("0 to 2 for 1s", 1.0), 9, 2), [1.0, 2.0]);
     }
 }

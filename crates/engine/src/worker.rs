@@ -52,7 +52,6 @@ pub(crate) enum WorkerReport {
 /// A thread's share of a load.
 pub(crate) struct Worker {
     pub(crate) index: usize,
-    pub(crate) servers: Arc<Servers>,
     pub(crate) program: Arc<Program>,
     pub(crate) clock: Clock,
     pub(crate) stop: Arc<AtomicBool>,
@@ -61,8 +60,10 @@ pub(crate) struct Worker {
     pub(crate) thread: ThreadSeeds,
     /// Transactions that each client starts in the window; none where time ends it.
     pub(crate) transactions: Option<u64>,
-    /// Rate of the thread (transactions per second), if the load has one.
-    pub(crate) rate: Option<ThreadRate>,
+    /// Servers of each group; those of the load where it has no groups.
+    pub(crate) servers: Arc<Vec<Servers>>,
+    /// Rate of each group in the thread, where it has one.
+    pub(crate) rates: Vec<Option<ThreadRate>>,
     pub(crate) options: RecorderOptions,
     pub(crate) ledger: Option<Arc<dyn Ledger>>,
     pub(crate) flushes: Option<DiskFlushes>,
@@ -116,8 +117,10 @@ impl Worker {
         let servers = Arc::clone(&self.servers);
         let mut balance = Random::new(self.thread.balance);
         let stop = Arc::clone(&self.stop);
-        let connect = move |random: &mut Random| {
-            pgdyno_connect::connect_any(&servers, CONNECT_TIMEOUT, &stop, |n| random.index(n))
+        let groups: Vec<usize> = self.clients.iter().map(|client| client.group).collect();
+        let connect = move |index: usize, random: &mut Random| {
+            let servers = &servers[groups[index]];
+            pgdyno_connect::connect_any(servers, CONNECT_TIMEOUT, &stop, |n| random.index(n))
         };
         let policy = &self.program.policy;
         let reconnects = policy.reconnect_each;
@@ -128,7 +131,7 @@ impl Worker {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let (Connection { stream, key }, target) = connect(&mut balance)
+            let (Connection { stream, key }, target) = connect(index, &mut balance)
                 .map_err(|cause| LoadError::Connect { client: client.id, cause })?;
             streams.push(stream);
             lock(&targets)[index] = key.map(|key| CancelTarget { key, target });
@@ -136,7 +139,7 @@ impl Worker {
         let renewed_targets = Arc::clone(&targets);
         let connector = renewed.then(|| -> Connector {
             Box::new(move |index| {
-                let (Connection { stream, key }, target) = connect(&mut balance)?;
+                let (Connection { stream, key }, target) = connect(index, &mut balance)?;
                 lock(&renewed_targets)[index] = key.map(|key| CancelTarget { key, target });
                 Ok(stream)
             })
@@ -178,7 +181,8 @@ impl Worker {
                 random,
                 script_random,
                 self.transactions,
-            );
+            )
+            .in_group(seeds.group);
             let client = if reconnects { client.without_connection() } else { client };
             let client = match &self.flushes {
                 Some(flushes) => client.with_flushes(flushes.clone()),
@@ -205,13 +209,18 @@ impl Worker {
         }
         let Ok(schedule) = self.go.recv() else { return Ok(None) };
         recorder.start(schedule);
-        let mut pacer = Pacer::default();
-        pacer.script_random = self.thread.script_random.map(Random::new);
-        if let Some(rate) = self.rate {
-            pacer.throttle(rate, &schedule, Random::new(self.thread.throttle));
-        }
+        let ThreadSeeds { script_random, throttle, .. } = self.thread;
+        let pacer = |(rate, group)| {
+            let mut pacer = Pacer::default();
+            pacer.script_random = script_random.map(Random::new);
+            if let Some(rate) = rate {
+                pacer.throttle(rate, &schedule, Random::new(throttle.wrapping_add(group)));
+            }
+            pacer
+        };
+        let pacers = self.rates.into_iter().zip(0..).map(pacer).collect();
         let cancel = |interrupted: &[usize]| Self::cancel(interrupted, &lock(targets));
-        let outcome = event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop, cancel)
+        let outcome = event_loop::run(&mut reactor, clients, recorder, pacers, &self.stop, cancel)
             .map_err(LoadError::System)?;
         Ok(Some(outcome))
     }

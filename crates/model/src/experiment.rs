@@ -48,6 +48,8 @@ pub struct Experiment {
     pub workload: WorkloadChoice,
     /// How the load is offered.
     pub load: Load,
+    /// Keys of the workload's groups of clients that are set, each a [`Key::Group`].
+    pub groups: Vec<(Key, LevelValue)>,
     /// Processes that offer the load.
     pub generators: crate::GeneratorChoice,
     /// Server under test.
@@ -319,8 +321,8 @@ impl LoadOptions {
 /// `[load]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// Connections (count).
-    pub clients: NonZeroU32,
+    /// Connections (count); none: one, or those that the workload's groups have.
+    pub clients: Option<NonZeroU32>,
     /// Event loops (count).
     pub threads: NonZeroU32,
     /// How statements are sent.

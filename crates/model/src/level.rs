@@ -81,6 +81,13 @@ impl Levels {
     }
 }
 
+impl Levels {
+    /// Returns the levels in parentheses behind a space; nothing without factors.
+    pub fn in_parentheses(&self) -> String {
+        if self.0.is_empty() { String::new() } else { format!(" ({self})") }
+    }
+}
+
 impl fmt::Display for Levels {
     /// `synchronous_commit=on clients=8`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -193,17 +200,58 @@ pub enum Key {
     /// Processes that offer the load, as `[generators] launch` names them; `none` is this process
     /// alone.
     Generators,
-    /// A PostgreSQL setting. The last variant: [`Key::NAMES`] leaves it out.
+    /// A key of the group of clients of this name: `groups.NAME.KEY`. The last two variants:
+    /// [`Key::NAMES`] leaves them out.
+    #[strum(disabled)]
+    Group(String, GroupKey),
+    /// A PostgreSQL setting.
     #[strum(disabled)]
     Setting(String),
 }
 
+/// Key of a group of clients.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "snake_case")]
+pub enum GroupKey {
+    /// Connections that offer load.
+    Clients,
+    /// Transactions per second.
+    Rate,
+    /// Mean time that a client thinks before each transaction.
+    ThinkTime,
+    /// Name of a server that pgdyno does not own. Its DSN is a secret and kept apart.
+    #[strum(serialize = "postgres.dsn")]
+    PostgresDsn,
+}
+
+impl GroupKey {
+    /// Names of the keys, as a file spells them.
+    pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
+}
+
 impl Key {
     /// Names that are not PostgreSQL settings, as a file spells them.
-    pub const NAMES: &[&str] = match <Self as VariantNames>::VARIANTS.split_last() {
-        Some((_setting, names)) => names,
-        None => &[],
+    pub const NAMES: &[&str] = match <Self as VariantNames>::VARIANTS {
+        [names @ .., _group, _setting] => names,
+        _ => &[],
     };
+    /// What the keys of groups begin with.
+    pub const GROUPS: &str = "groups.";
 
     /// Whether the key applies only to a server that pgdyno makes.
     pub fn is_of_our_server(&self) -> bool {
@@ -220,9 +268,19 @@ impl Key {
         )
     }
 
-    /// Returns the key that `name` spells; any name outside [`Key::NAMES`] is a PostgreSQL setting.
+    /// Returns the key that `name` spells; any name outside [`Key::NAMES`] that is no key of a
+    /// group is a PostgreSQL setting.
     pub fn parse(name: &str) -> Self {
-        name.parse().unwrap_or_else(|_| Self::Setting(name.to_owned()))
+        let of_group = || {
+            let (group, key) = name.strip_prefix(Self::GROUPS)?.split_once('.')?;
+            Some(Self::Group(group.to_owned(), key.parse().ok()?))
+        };
+        name.parse().ok().or_else(of_group).unwrap_or_else(|| Self::Setting(name.to_owned()))
+    }
+
+    /// Whether a value is the rate of transactions.
+    pub fn is_rate(&self) -> bool {
+        matches!(self, Self::Rate | Self::Group(_, GroupKey::Rate))
     }
 }
 
@@ -258,7 +316,11 @@ mod tests {
             assert!(!matches!(Key::parse(name), Key::Setting(_)), "{name}");
         }
         assert_eq!(Key::parse("postgres.dsn"), Key::PostgresDsn);
-        for setting in ["work_mem", "setting", "postgres_dsn", "device_scheduler"] {
+        for name in GroupKey::NAMES {
+            let key = Key::parse(&format!("groups.a-b.{name}"));
+            assert_eq!(key, Key::Group("a-b".to_owned(), name.parse().unwrap()));
+        }
+        for setting in ["work_mem", "setting", "group", "groups.a.work_mem", "postgres_dsn"] {
             assert_eq!(Key::parse(setting), Key::Setting(setting.to_owned()));
         }
     }

@@ -27,6 +27,7 @@
 
 pub mod advice;
 pub mod answer;
+mod client_group;
 pub mod counters;
 pub mod crash;
 pub mod experiment;
@@ -65,6 +66,7 @@ pub mod units;
 
 pub use advice::{Advice, Failure, FailureKind};
 pub use answer::{Answer, AnswerKind};
+pub use client_group::ClientGroup;
 pub use crash::{CrashRecord, Fault, Verdict};
 pub use experiment::Experiment;
 pub use flush_accounting::{FlushAccounting, NotJudged};

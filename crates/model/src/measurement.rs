@@ -38,6 +38,9 @@ pub struct Measurement {
     pub service: Option<Latencies>,
     /// Figures of each script, in the workload's order.
     pub scripts: Vec<ScriptMeasurement>,
+    /// Name of the script whose transactions alone are compared; none: all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
     /// One element for each second of the window.
     pub series: Vec<Second>,
     /// Reactors that carried the load's bytes: `epoll`, `io_uring`, or both where threads differ.
@@ -105,11 +108,16 @@ impl Measurement {
     }
 
     /// Returns the figure by which treatments are compared: the highest confirmed rate if one was
-    /// sought, else tps (both 1/s).
+    /// sought, else tps, of the headline script if there is one (all 1/s).
     pub fn compared(&self) -> Option<f64> {
-        match &self.search {
-            Some(search) => search.max_rate,
-            None => self.tps(),
+        match (&self.search, &self.headline) {
+            (Some(search), _) => search.max_rate,
+            (None, Some(headline)) => {
+                let its = self.scripts.iter().filter(|script| script.name == *headline);
+                let transactions: u64 = its.map(|script| script.transactions).sum();
+                (self.measured_s > 0.0).then(|| transactions as f64 / self.measured_s)
+            }
+            (None, None) => self.tps(),
         }
     }
 
@@ -254,6 +262,9 @@ pub struct GeneratorMeasurement {
 pub struct ScriptMeasurement {
     /// The script's name: a built-in one, or its file.
     pub name: String,
+    /// Name of the group of clients that runs it; none where clients have no groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Weight among the workload's scripts.
     pub weight: u32,
     /// Transactions that ended well within the window (count).
@@ -443,6 +454,20 @@ mod tests {
             "generator_cpu_s":0.5}"#;
         let m: Measurement = serde_json::from_str(text).unwrap();
         assert_eq!((m.transactions, m.sums), (4, Sums::default()));
+    }
+
+    #[test]
+    fn a_headline_script_alone_is_compared() {
+        let script = |name: &str, transactions| ScriptMeasurement {
+            name: name.to_owned(),
+            transactions,
+            ..ScriptMeasurement::default()
+        };
+        let scripts = vec![script("order", 30), script("read", 500), script("order", 10)];
+        let m = Measurement { measured_s: 4.0, transactions: 540, scripts, ..Default::default() };
+        assert_eq!((m.tps(), m.compared()), (Some(135.0), Some(135.0)));
+        let m = Measurement { headline: Some("order".to_owned()), ..m };
+        assert_eq!((m.tps(), m.compared()), (Some(135.0), Some(10.0)));
     }
 
     #[test]

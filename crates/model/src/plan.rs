@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Length, LoadOptions, Loading, Protocol};
+use crate::load_rate::LoadRate;
 use crate::storage::DeviceSettings;
 use crate::units::Span;
-use crate::{Answer, Find, LevelValue, Levels, Stopping};
+use crate::{Answer, ClientGroup, Find, LevelValue, Levels, Stopping};
 
 /// Every treatment, and every trial in the order in which they run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,10 @@ pub struct Plan {
     pub question: Option<String>,
     /// The names of the factors, in the file's order.
     pub factors: Vec<String>,
+    /// Name of the script whose transactions alone are compared; none: all are. None in the stores
+    /// of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
     /// All treatments; trials refer to them by index.
     pub treatments: Vec<Treatment>,
     /// All trials in order.
@@ -102,8 +107,12 @@ pub struct Treatment {
     pub workload: String,
     /// The data set's size in the workload's unit.
     pub scale: u32,
-    /// Connections.
+    /// Connections, those of all groups together.
     pub clients: u32,
+    /// Groups that the clients are divided into; empty where all clients run all scripts, and in
+    /// the stores of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<ClientGroup>,
     /// Event loops.
     pub threads: u32,
     /// How statements are sent.
@@ -125,9 +134,9 @@ pub struct Treatment {
 }
 
 impl Plan {
-    /// Whether a treatment has a rate, which then sets its tps.
+    /// Whether rates set the tps of a treatment.
     pub fn has_rate(&self) -> bool {
-        self.treatments.iter().any(|t| t.options.rate.is_some())
+        self.treatments.iter().any(Treatment::has_rate)
     }
 
     /// Returns the most trials of a treatment (count).
@@ -163,9 +172,32 @@ impl Plan {
 }
 
 impl Treatment {
-    /// Whether both treatments have as many clients and the same rate.
+    /// Rates at which transactions of its clients are due: the load's, or those of groups.
+    pub fn rates(&self) -> impl Iterator<Item = &LoadRate> {
+        self.options.rate.iter().chain(self.groups.iter().filter_map(|group| group.rate.as_ref()))
+    }
+
+    /// Whether all transactions are due by rates, which then set the tps.
+    pub fn has_rate(&self) -> bool {
+        let paced = !self.groups.is_empty() && self.groups.iter().all(|group| group.rate.is_some());
+        self.options.rate.is_some() || paced
+    }
+
+    /// Whether a rate of it has stages.
+    pub fn has_rate_stages(&self) -> bool {
+        self.rates().any(|rate| rate.stages().is_some())
+    }
+
+    /// Whether each client's next transaction is due as soon as the previous one is done.
+    pub fn is_closed_loop(&self) -> bool {
+        self.options.rate.is_none() && self.groups.iter().all(ClientGroup::is_closed_loop)
+    }
+
+    /// Whether both treatments have as many clients in the same groups, and the same rates.
     pub fn is_loaded_alike(&self, other: &Self) -> bool {
-        self.clients == other.clients && self.options.rate == other.options.rate
+        self.clients == other.clients
+            && self.options.rate == other.options.rate
+            && self.groups == other.groups
     }
 
     /// Whether crash tests of both treatments say the same: the treatments differ only in the load.

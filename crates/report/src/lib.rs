@@ -26,6 +26,7 @@ pub mod export;
 mod file;
 pub mod fingerprint;
 mod generators;
+mod groups;
 mod headline;
 mod hosts;
 pub mod json;

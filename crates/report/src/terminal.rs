@@ -7,7 +7,7 @@ use pgdyno_text::format;
 use super::crash::{CrashView, FaultView, FilesystemsView};
 use super::table::{NONE, right, table_lines};
 use super::text::{Detail, plain, wrap};
-use super::{fingerprint, generators, stages};
+use super::{fingerprint, generators, groups, stages};
 use crate::note::{Note, NoteKind};
 use crate::{RunReport, prose};
 use pgdyno_analysis::question::asked_pairs;
@@ -66,6 +66,7 @@ pub fn terminal(report: &RunReport, width: u16, detail: Detail) -> String {
         lines.extend(wrap(MOUNTS, usize::from(width), ""));
     }
     lines.extend(wrap(&left_out, usize::from(width), "").into_iter().filter(|l| !l.is_empty()));
+    lines.extend(groups::lines(view, width, detail));
     lines.extend(stages::lines(view, width, detail));
     lines.extend(generators::lines(view, width, detail));
     for (title, items) in [
@@ -110,9 +111,12 @@ pub(crate) fn treatment_table(report: &RunReport) -> TreatmentTable {
     let view = &report.view;
     let factors = &view.plan.factors;
     let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
-    let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };
+    let measure = match view.plan.find {
+        Some(_) => "max rate".to_owned(),
+        None => prose::tps_of(&view.plan),
+    };
     let titles =
-        ["trials", measure, "± 95%", "ratio to best", "mean", "stddev", "p50", "p95", "p99"];
+        ["trials", &measure, "± 95%", "ratio to best", "mean", "stddev", "p50", "p95", "p99"];
     let has_mounts = has_mounts(&report.crashes);
     let crash: &[&str] = match (view.crashes.is_empty(), has_mounts) {
         (true, _) => &[],

@@ -6,6 +6,7 @@ mod comparison;
 mod crash;
 mod factors;
 mod generator;
+mod group;
 mod latency;
 mod pairs;
 mod run;
@@ -18,6 +19,7 @@ pub use comparison::{Comparison, Effect, RatioView, Withheld};
 pub use crash::GravestFault;
 pub use factors::{CoursePoint, CourseView, EffectView, InteractionView};
 pub use generator::GeneratorView;
+pub use group::GroupView;
 pub use latency::{LatencyInterval, LatencyRatio, LatencyView, PERCENTILES};
 pub use pairs::{PairRow, PairsView};
 pub use run::{

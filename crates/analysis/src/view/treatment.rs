@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::comparison::RatioView;
 use super::crash::GravestFault;
 use super::generator::GeneratorView;
+use super::group::GroupView;
 use super::latency::{LatencyInterval, LatencyView};
 use super::stage::StageView;
 use super::trial::StatementView;
@@ -106,6 +107,8 @@ pub struct TreatmentView {
     pub little: Option<f64>,
     /// Generators that offered its load together; empty for one process.
     pub generators: Vec<GeneratorView>,
+    /// Groups of its clients; empty where all clients run all scripts.
+    pub groups: Vec<GroupView>,
     /// Stages of its rate over time; empty where the rate stays, or there is none.
     pub stages: Vec<StageView>,
     /// Statements, over all completed trials.

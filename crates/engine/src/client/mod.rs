@@ -99,6 +99,7 @@ impl Client {
             replies,
             results: result::QueryResults::default(),
             state: State::Idle,
+            group: 0,
             script: 0,
             step: 0,
             number: 0,
@@ -119,6 +120,18 @@ impl Client {
             ledger: None,
             commits: None,
         }
+    }
+
+    /// Makes it a client of the group of this index.
+    #[must_use]
+    pub fn in_group(self, group: usize) -> Self {
+        Self { group, ..self }
+    }
+
+    /// Index of its group.
+    #[inline]
+    pub(crate) fn group(&self) -> usize {
+        self.group
     }
 
     /// Records each transaction in the ledger before sending it.

@@ -97,6 +97,8 @@ pub struct Client {
     pub(super) prepared: Vec<bool>,
     pub(super) replies: ReplyReader,
     pub(super) pending: VecDeque<PendingReply>,
+    /// Index of the client's group.
+    pub(super) group: usize,
     pub(super) script: usize,
     pub(super) step: usize,
     /// Time at which the last statement was sent or the last wait began.

@@ -49,19 +49,19 @@ impl Client {
         if !self.may_start_another(context) {
             return self.finish(context);
         }
-        self.script = match self.program.scripts.len() {
-            1 => 0,
+        let group = &self.program.groups[self.group];
+        self.script = match group.scripts.len() {
+            1 => group.scripts.start,
             _ => {
                 let script_random =
                     context.pacer.script_random.as_mut().unwrap_or(&mut self.script_random);
-                self.program.script_at(script_random.uniform(0, self.program.weight - 1))
+                self.program.script_at(group, script_random.uniform(0, group.weight - 1))
             }
         };
         self.retries = 0;
         self.state = State::Due;
         let Some(mut due) = context.pacer.next_due(context.now) else {
-            self.due = context.now;
-            return self.start_transaction(context);
+            return self.think(context);
         };
         let last_begin = context.recorder.schedule().last_begin;
         if let Some(limit) = self.program.policy.latency_limit {
@@ -81,6 +81,25 @@ impl Client {
         }
         self.due = due;
         if due > context.now { Wait::Until(due) } else { self.start_transaction(context) }
+    }
+
+    /// Begins the transaction after the client's think time, if it has any; ends the client if that
+    /// is too late.
+    fn think(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        /// Longest think time, as a multiple of the mean.
+        const LONGEST: f64 = 10.0;
+        let mean = self.program.groups[self.group].think_time;
+        self.due = context.now;
+        if mean.is_zero() {
+            return self.start_transaction(context);
+        }
+        // In (0, 1], so that the logarithm is finite.
+        let uniform = 1.0 - self.script_random.unit();
+        self.due = context.now.after(mean.mul_f64((-uniform.ln()).min(LONGEST)));
+        if self.due >= context.recorder.schedule().last_begin {
+            return self.finish(context);
+        }
+        Wait::Until(self.due)
     }
 
     /// Begins the transaction, which is due.

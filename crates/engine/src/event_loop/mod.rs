@@ -27,7 +27,8 @@ struct Clients {
     timers: BinaryHeap<Reverse<(Moment, usize)>>,
     /// Clients to be woken in the next turn.
     next_turn: VecDeque<usize>,
-    pacer: Pacer,
+    /// Paces of the clients' groups.
+    pacers: Vec<Pacer>,
     /// Times of the first and the last reply of the current turn.
     replied: Option<(Moment, Moment)>,
     /// Clients that wait for a new connection.
@@ -37,14 +38,14 @@ struct Clients {
 }
 
 impl Clients {
-    fn new(clients: Vec<Client>, recorder: Recorder, pacer: Pacer) -> Self {
+    fn new(clients: Vec<Client>, recorder: Recorder, pacers: Vec<Pacer>) -> Self {
         let count = clients.len();
         Self {
             clients,
             recorder,
             timers: BinaryHeap::with_capacity(count),
             next_turn: VecDeque::with_capacity(count),
-            pacer,
+            pacers,
             replied: None,
             connecting: Vec::new(),
             active: count,
@@ -87,8 +88,9 @@ impl Clients {
         out: &mut Vec<u8>,
         act: impl FnOnce(&mut Client, &mut ClientContext<'_>) -> Wait,
     ) -> Wait {
-        let (recorder, pacer) = (&mut self.recorder, &mut self.pacer);
-        act(&mut self.clients[index], &mut ClientContext { now, out, recorder, pacer })
+        let client = &mut self.clients[index];
+        let (recorder, pacer) = (&mut self.recorder, &mut self.pacers[client.group()]);
+        act(client, &mut ClientContext { now, out, recorder, pacer })
     }
 
     fn wake(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> AfterSend {
@@ -225,7 +227,8 @@ impl ReactorHandler for Clients {
     }
 }
 
-/// Runs `clients` until all have ended or `stop` is set. Client n uses the reactor's connection n.
+/// Runs `clients` until all have ended or `stop` is set. Client n uses the reactor's connection n,
+/// and the pacer of its group.
 ///
 /// `cancel` has the statements of clients cancelled that nobody waits for any more, while they are
 /// still connected: a pooler forgets whose statement it was once the connection is closed.
@@ -233,12 +236,12 @@ pub(crate) fn run<R: Reactor>(
     reactor: &mut R,
     clients: Vec<Client>,
     recorder: Recorder,
-    pacer: Pacer,
+    pacers: Vec<Pacer>,
     stop: &AtomicBool,
     mut cancel: impl FnMut(&[usize]),
 ) -> io::Result<ThreadOutcome> {
     let schedule = *recorder.schedule();
-    let mut all = Clients::new(clients, recorder, pacer);
+    let mut all = Clients::new(clients, recorder, pacers);
     for index in 0..all.clients.len() {
         all.wake_on(reactor, index);
     }

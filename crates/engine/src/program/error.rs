@@ -14,6 +14,10 @@ pub enum ProgramError {
     /// The sum of the weights exceeds a bigint; the field is the number of scripts.
     #[error("the weights of {0} scripts add up to more than a bigint holds")]
     TooHeavy(usize),
+    /// Groups of clients do not share out all scripts, or more than there are; the field is the
+    /// number of scripts.
+    #[error("the groups of clients do not share out {0} scripts")]
+    Undivided(usize),
     /// A statement has more than [`MAX_PARAMETERS`] variables.
     #[error(
         "{script}:{line}: statement has too many arguments (maximum is {MAX_PARAMETERS}): {text}"

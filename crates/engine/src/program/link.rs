@@ -1,6 +1,7 @@
 //! Linking scripts to a program.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use pgdyno_model::experiment::Protocol;
 use pgdyno_wire::WireError;
@@ -8,8 +9,9 @@ use pgdyno_wire::frontend::{self, Execution};
 
 use super::{
     Action, ClientPolicy, LinkedScript, MAX_DISTRIBUTIONS, MAX_PARAMETERS, Program, ProgramError,
-    Request, Statement, Step, TransactionEdge,
+    Request, ScriptGroup, Statement, Step, TransactionEdge,
 };
+use crate::group::LoadGroup;
 use crate::random::Random;
 use crate::script::{
     BranchTargets, Op, Piece, Script, Slot, Value, VariableValue, WeightedScript, branch_targets,
@@ -45,18 +47,14 @@ impl Program {
         seed: u64,
         variables: &[(String, VariableValue)],
     ) -> Result<Self, ProgramError> {
-        let mut weight = 0_i64;
-        for script in scripts {
-            weight = weight
-                .checked_add(i64::from(script.weight))
-                .ok_or(ProgramError::TooHeavy(scripts.len()))?;
-        }
-        if weight == 0 {
-            return Err(ProgramError::NothingToRun);
-        }
+        let all = ScriptGroup {
+            scripts: 0..scripts.len(),
+            weight: weight(scripts)?,
+            think_time: Duration::ZERO,
+        };
         let mut program = Self {
             scripts: Vec::new(),
-            weight,
+            groups: vec![all],
             variables: Vec::new(),
             slots: HashMap::new(),
             initial: Vec::new(),
@@ -82,6 +80,28 @@ impl Program {
         }
         program.fold();
         Ok(program)
+    }
+
+    /// Divides the scripts among `groups` of clients, in order.
+    ///
+    /// # Errors
+    /// A group has no script with a weight above 0, or scripts are left over.
+    pub fn divide(
+        &mut self,
+        scripts: &[WeightedScript],
+        groups: &[LoadGroup],
+    ) -> Result<(), ProgramError> {
+        self.groups.clear();
+        let mut first = 0;
+        for LoadGroup { group, .. } in groups {
+            let of_group = first..first + group.scripts;
+            let undivided = || ProgramError::Undivided(scripts.len());
+            let weight = weight(scripts.get(of_group.clone()).ok_or_else(undivided)?)?;
+            let think_time = group.think_time.0;
+            first = of_group.end;
+            self.groups.push(ScriptGroup { scripts: of_group, weight, think_time });
+        }
+        if first == scripts.len() { Ok(()) } else { Err(ProgramError::Undivided(scripts.len())) }
     }
 
     /// Replaces expressions that have the same value every time by that value.
@@ -203,6 +223,16 @@ impl Program {
             distributions,
         })
     }
+}
+
+/// Returns the sum of the weights of `scripts`.
+fn weight(scripts: &[WeightedScript]) -> Result<i64, ProgramError> {
+    let mut sum = 0_i64;
+    for script in scripts {
+        let more = sum.checked_add(i64::from(script.weight));
+        sum = more.ok_or(ProgramError::TooHeavy(scripts.len()))?;
+    }
+    if sum == 0 { Err(ProgramError::NothingToRun) } else { Ok(sum) }
 }
 
 /// Links a meta command; `slot` gives the program's slots for the script's.

@@ -10,6 +10,7 @@ mod link;
 mod policy;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::time::Duration;
 
 pub use edge::TransactionEdge;
@@ -31,8 +32,8 @@ pub const MAX_DISTRIBUTIONS: usize = 512;
 pub struct Program {
     /// Scripts, in the workload's order.
     pub scripts: Vec<LinkedScript>,
-    /// Sum of the scripts' weights.
-    pub weight: i64,
+    /// Groups of scripts, each chosen from by clients of its own; at least one.
+    pub groups: Vec<ScriptGroup>,
     /// Names of the variables of all scripts, by slot.
     pub variables: Vec<String>,
     /// Slots of the variables by name.
@@ -148,15 +149,26 @@ pub enum Request {
     },
 }
 
+/// Scripts that a group of clients chooses from, and the client's pace.
+#[derive(Clone, Debug)]
+pub struct ScriptGroup {
+    /// Indexes of the scripts.
+    pub scripts: Range<usize>,
+    /// Sum of the scripts' weights.
+    pub weight: i64,
+    /// Mean time that a client thinks before each transaction; zero: none.
+    pub think_time: Duration,
+}
+
 impl Program {
-    /// Returns the index of the script that `draw`, one of `0..self.weight`, falls on.
-    pub fn script_at(&self, mut draw: i64) -> usize {
-        for (index, script) in self.scripts.iter().enumerate() {
-            draw -= i64::from(script.weight);
+    /// Returns the index of the script of `group` that `draw`, one of `0..group.weight`, falls on.
+    pub fn script_at(&self, group: &ScriptGroup, mut draw: i64) -> usize {
+        for index in group.scripts.clone() {
+            draw -= i64::from(self.scripts[index].weight);
             if draw < 0 {
                 return index;
             }
         }
-        self.scripts.len().saturating_sub(1)
+        group.scripts.end.saturating_sub(1)
     }
 }

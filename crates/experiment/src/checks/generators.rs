@@ -32,12 +32,8 @@ pub(super) fn check(choice: &GeneratorChoice, plan: &Plan) -> Result<(), Experim
     for treatment in &plan.treatments {
         let Some(generators) = generators(choice, treatment)? else { continue };
         generators.deal(treatment.clients, treatment.threads).map_err(|few| {
-            let levels = match treatment.levels.to_string() {
-                none if none.is_empty() => none,
-                levels => format!(" ({levels})"),
-            };
             ExperimentError::refused(
-                format!("{few}{levels}"),
+                format!("{few}{}", treatment.levels.in_parentheses()),
                 "use more clients, or fewer generators; or leave the treatment out (`[[exclude]]`)",
             )
         })?;

@@ -92,6 +92,10 @@ fn treatment(number: usize, treatment: &Treatment, generators: Option<&str>, out
         treatment.storage,
     );
     out.push_str(&options(&treatment.options));
+    if !treatment.groups.is_empty() {
+        let groups: Vec<String> = treatment.groups.iter().map(ToString::to_string).collect();
+        piece!(out, ", groups ({})", groups.join("; "));
+    }
     if let Some(version) = treatment.postgres_version {
         piece!(out, ", PostgreSQL {version}");
     }

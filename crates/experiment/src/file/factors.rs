@@ -1,10 +1,11 @@
 //! `[factors]`: plain levels (`clients = [1, 8]`), bundles (`commit = { sync = { … } }`), names
 //! with dots.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use pgdyno_model::experiment::Factor;
-use pgdyno_model::level::{Key, Level, LevelValue};
+use pgdyno_model::level::{GroupKey, Key, Level, LevelValue};
 use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -121,20 +122,17 @@ fn describe(level: &LevelValue) -> String {
     }
 }
 
-/// Iterates over what levels of `factors` give `key`.
-pub(super) fn values_of<'a>(
-    factors: &'a mut [Factor],
-    key: &Key,
-) -> impl Iterator<Item = &'a mut LevelValue> {
-    let sets = factors.iter_mut().flat_map(|factor| &mut factor.levels).flat_map(|l| &mut l.sets);
-    sets.filter(move |(known, _)| known == key).map(|(_, value)| value)
+/// Iterates over what levels of `factors` set.
+pub(super) fn sets_of(factors: &mut [Factor]) -> impl Iterator<Item = &mut (Key, LevelValue)> {
+    factors.iter_mut().flat_map(|factor| &mut factor.levels).flat_map(|level| &mut level.sets)
 }
 
 /// Returns the name of a key in a file.
-pub(crate) fn key_name(key: &Key) -> &str {
+pub(crate) fn key_name(key: &Key) -> Cow<'_, str> {
     match key {
-        Key::Setting(name) => name,
-        key => key.into(),
+        Key::Setting(name) => name.into(),
+        Key::Group(group, key) => format!("{}{group}.{}", Key::GROUPS, <&str>::from(key)).into(),
+        key => <&str>::from(key).into(),
     }
 }
 
@@ -143,6 +141,13 @@ pub(crate) fn key_name(key: &Key) -> &str {
 fn key(name: &str) -> Result<Key, Complaint> {
     let key = Key::parse(name);
     if matches!(key, Key::Setting(_)) {
+        if name.starts_with(Key::GROUPS) {
+            return Err(Complaint::new(format!("`{name}` is no key of a group of clients"))
+                .with_help(format!(
+                    "write `groups.NAME.KEY`, where the key is one of {}",
+                    GroupKey::NAMES.join(", ")
+                )));
+        }
         if let Some(meant) = pgdyno_text::nearest::probable(name, Key::NAMES) {
             return Err(Complaint::new(format!("unknown factor `{name}`")).with_help(format!(
                 "nearest is `{meant}`; a factor is one of {} or a PostgreSQL setting",
@@ -172,12 +177,14 @@ fn plain_level(factor: &str, key: &Key, value: LevelValue) -> Result<Level, Comp
 }
 
 /// A table is a set of bundles when all its values are tables; otherwise its lists continue a name
-/// with dots.
+/// with dots. So do lists in tables below `groups`: keys of groups of clients have two dots.
 fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Result<(), Complaint> {
     if table.is_empty() {
         return Err(Complaint::new(format!("factor `{name}` has no levels")));
     }
-    if table.values().all(toml::Value::is_table) {
+    let is_of_groups = format!("{name}.") == Key::GROUPS
+        && flatten(table).iter().any(|(_, value)| value.is_array());
+    if table.values().all(toml::Value::is_table) && !is_of_groups {
         let mut levels = Vec::new();
         for (label, sets) in table {
             let Some(sets) = sets.as_table() else { continue };

@@ -48,7 +48,7 @@ mod tests {
                 assert_eq!(Override::parse(&sent.given).unwrap(), *sent);
             }
             let experiment = parse(&file, &overrides).unwrap();
-            (experiment.load.clients.get(), format!("{:?}", experiment.storage["disk"]))
+            (experiment.load.clients.unwrap().get(), format!("{:?}", experiment.storage["disk"]))
         };
         let (clients, storage) = found("db1");
         assert!(clients == 4 && storage.contains("/srv/b"), "{storage}");

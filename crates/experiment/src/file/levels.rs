@@ -1,7 +1,8 @@
 //! Values that levels of factors may have, and what they set.
 
+use pgdyno_model::ClientGroup;
 use pgdyno_model::experiment::{LoadOptions, OnError, Protocol, ReconnectLost};
-use pgdyno_model::level::{Key, LevelValue};
+use pgdyno_model::level::{GroupKey, Key, LevelValue};
 use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::raid::WritePolicy;
 use pgdyno_model::units::Span;
@@ -21,6 +22,17 @@ pub(crate) fn set_option(options: &mut LoadOptions, key: &Key, value: &LevelValu
         Key::Reconnect => options.reconnect = *value == LevelValue::Bool(true),
         Key::ReconnectLost => options.reconnect_lost = text.parse().unwrap_or_default(),
         _ => {}
+    }
+}
+
+/// Gives `group` what [`check_level`] has let through for `key`.
+pub(crate) fn set_of_group(group: &mut ClientGroup, key: GroupKey, value: &LevelValue) {
+    let text = value.to_string();
+    match key {
+        GroupKey::Clients => group.clients = text.parse().unwrap_or(group.clients),
+        GroupKey::Rate => group.rate = text.parse().ok(),
+        GroupKey::ThinkTime => group.think_time = text.parse().unwrap_or_default(),
+        GroupKey::PostgresDsn => group.server = Some(text),
     }
 }
 
@@ -85,7 +97,7 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         Key::Rate if is_series(&text) => Ok(()),
         Key::Rate => text.parse::<LoadRate>().map(drop).map_err(|wrong| {
             Complaint::new(wrong.to_string())
-                .with_help("transactions per second over all clients together")
+                .with_help("transactions per second over all its clients together")
         }),
         Key::LatencyLimit => match text.parse::<Span>() {
             Ok(limit) if !limit.0.is_zero() => Ok(()),
@@ -116,6 +128,12 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         }
         Key::ReconnectLost => {
             text.parse::<ReconnectLost>().map(drop).map_err(|e| Complaint::new(e.to_string()))
+        }
+        Key::Group(_, GroupKey::Clients) => check_level(&Key::Clients, value),
+        Key::Group(_, GroupKey::Rate) => check_level(&Key::Rate, value),
+        Key::Group(_, GroupKey::PostgresDsn) => check_level(&Key::PostgresDsn, value),
+        Key::Group(_, GroupKey::ThinkTime) => {
+            text.parse::<Span>().map(drop).map_err(|wrong| Complaint::new(wrong.to_string()))
         }
         Key::PostgresVersion => major(value).map(drop),
         Key::Generators => read_launch(&text).map(drop),

@@ -22,8 +22,8 @@ use super::source::Source;
 #[cfg_attr(test, schemars(transform = super::schema::load_rules))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LoadTable {
-    /// Connections.
-    #[cfg_attr(test, schemars(extend("default" = 1)))]
+    /// Connections. By default one, or those of the workload's groups of clients, where it has any:
+    /// then `groups.NAME.clients` sets them.
     pub(super) clients: Option<NonZeroU32>,
     /// Threads of the load generator, at most one for each client.
     #[cfg_attr(test, schemars(extend("default" = 1)))]
@@ -90,7 +90,7 @@ impl LoadTable {
         let find = self.find()?;
         let options = self.options(source)?;
         Ok(Load {
-            clients: self.clients.unwrap_or(NonZeroU32::MIN),
+            clients: self.clients,
             threads: self.threads.unwrap_or(NonZeroU32::MIN),
             protocol: self.protocol.unwrap_or_default(),
             length: self.length(options.rate.as_ref())?,
@@ -170,7 +170,7 @@ impl LoadTable {
             Ok(())
         };
         if let Some(rate) = self.rate.take() {
-            read_at(rate, |rate| set(Key::Rate, rate_value(&rate, source)?))?;
+            read_at(rate, |rate| set(Key::Rate, rate_value("load.rate", &rate, source)?))?;
         }
         if let Some(limit) = self.latency_limit.take() {
             read_at(limit, |limit| set(Key::LatencyLimit, limit))?;

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use pgdyno_model::experiment::Factor;
-use pgdyno_model::level::{Key, LevelValue};
+use pgdyno_model::level::LevelValue;
 use pgdyno_model::load_rate::{LoadRate, LoadRateError, RateStage};
 use pgdyno_model::units::Span;
 
 use super::error::Complaint;
-use super::factors::values_of;
+use super::factors::sets_of;
 use super::levels::setting_value;
 use super::source::Source;
 
@@ -17,11 +17,15 @@ const LARGEST: u64 = 8 << 20;
 /// First line of a series.
 const HEADER: &str = "time,rate";
 
-/// Returns the text of `value`, a rate of `[load]`: its own, or that of the stages of a list or a
-/// series.
-pub(super) fn rate_value(value: &toml::Value, source: &Source) -> Result<LevelValue, Complaint> {
+/// Returns the text of `value`, a rate that `key` has: its own, or that of the stages of a list or
+/// a series.
+pub(super) fn rate_value(
+    key: &str,
+    value: &toml::Value,
+    source: &Source,
+) -> Result<LevelValue, Complaint> {
     let Some(stages) = value.as_array() else {
-        return read_series(setting_value("load.rate", value)?, source);
+        return read_series(setting_value(key, value)?, source);
     };
     let stages = stages.iter().map(stage).collect::<Result<_, _>>()?;
     Ok(LevelValue::Text(LoadRate::staged(stages)?.to_string()))
@@ -76,7 +80,7 @@ fn read_series(value: LevelValue, source: &Source) -> Result<LevelValue, Complai
 
 /// Puts the stages of series in the place of files' names, in all levels of `factors`. Labels stay.
 pub(super) fn read_factors(factors: &mut [Factor], source: &Source) -> Result<(), Complaint> {
-    for value in values_of(factors, &Key::Rate) {
+    for (_, value) in sets_of(factors).filter(|(key, _)| key.is_rate()) {
         *value = read_series(value.clone(), source)?;
     }
     Ok(())

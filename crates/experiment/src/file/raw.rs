@@ -12,10 +12,11 @@ use toml::Spanned;
 use super::error::{Complaint, read_at};
 use super::experiment::ExperimentTable;
 use super::factors::{Factors, exclusion};
+use super::groups::keys_of;
 use super::load::LoadTable;
 use super::postgres::PostgresTable;
 use super::rate::read_factors;
-use super::servers::{place_programs, take_servers};
+use super::servers::{place_programs, take_groups_servers, take_servers};
 use super::source::Source;
 use super::storage::{Tables, storages};
 use super::workload::WorkloadTable;
@@ -37,6 +38,8 @@ pub(super) struct File {
     workload: WorkloadTable,
     /// The load that clients offer.
     load: LoadTable,
+    /// What groups of the workload's clients have instead of their own, by the group's name.
+    groups: BTreeMap<String, super::groups::GroupTable>,
     /// Processes or hosts that offer the load together.
     generators: super::generators::GeneratorsTable,
     /// The server: its version and settings, or the DSN of a running one.
@@ -145,10 +148,12 @@ impl File {
         let storage = storages(self.storage, &at, self.between.trim)?;
         self.between.check()?;
         let mut factors = self.factors.into_factors()?;
-        let servers = take_servers(&mut factors);
+        let mut groups = keys_of(self.groups, source)?;
+        let mut servers = take_servers(&mut factors);
         place_programs(&mut factors, at);
         read_factors(&mut factors, source)?;
         let is_external = self.postgres.dsn.is_some() || !servers.is_empty();
+        take_groups_servers(&mut factors, &mut groups, is_external, &mut servers)?;
         self.postgres.check(is_external)?;
         let exclude = |table| read_at(table, |table| exclusion(&table, &factors));
         let exclude = self.exclude.into_iter().map(exclude).collect::<Result<_, _>>()?;
@@ -170,6 +175,7 @@ impl File {
             factors,
             workload: self.workload.into_choice(is_external, source)?,
             load,
+            groups,
             generators,
             postgres: self.postgres.into_postgres(settings, servers, source),
             storage,

@@ -6,7 +6,7 @@ use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::units::Span;
 use pgdyno_model::{Advice, Experiment};
 
-use super::{FileError, Override, Source, parse};
+use super::{FileError, Override, Source, key_name, parse};
 
 pub(super) fn source(text: &str) -> Source {
     Source {
@@ -487,4 +487,43 @@ fn programs_that_factors_name_are_found_from_the_files_folder() {
         (labels(&experiment), bindirs),
         (vec!["base".into(), "head".into()], vec!["/lab/base/bin".into(), "/head/bin".into()])
     );
+}
+
+#[test]
+fn groups_of_clients_are_set_below_their_names() {
+    let text = "[groups.readers]\nclients = 8\nrate = [[\"10s\", 5], [\"5s\", 5, 50]]\n\
+                [groups.b]\nthink_time = \"40ms\"\npostgres.dsn = \"host=replica password=hunter2\"\n\
+                [postgres]\ndsn = \"host=primary\"\n\
+                [factors]\ngroups.b.clients = [1, 2]\n\
+                mix = { a = { groups.b = { postgres.dsn = \"host=second\" } } }\n";
+    let e = with(text, &["groups.readers.clients=9"]).unwrap();
+    let told = |sets: &[(Key, LevelValue)]| -> Vec<String> {
+        sets.iter().map(|(key, value)| format!("{} = {value}", key_name(key))).collect()
+    };
+    assert_eq!(
+        told(&e.groups),
+        [
+            "groups.b.think_time = 40ms",
+            "groups.b.postgres.dsn = replica",
+            "groups.readers.clients = 9",
+            "groups.readers.rate = 5 for 10s, 5 to 50 for 5s"
+        ]
+    );
+    assert_eq!(told(&e.factors[0].levels[1].sets), ["groups.b.clients = 2"]);
+    assert_eq!(told(&e.factors[1].levels[0].sets), ["groups.b.postgres.dsn = second"]);
+    let names: Vec<&String> = e.postgres.servers.keys().collect();
+    assert_eq!(names, ["replica", "second"]);
+    let said: Vec<String> = [
+        "[groups.a]\nclients = 0\n",
+        "[groups.a]\nthink_time = \"soon\"\n",
+        "[groups.a]\nrate = \"fast\"\n",
+        "[groups.a]\npostgres.dsn = \"host=replica\"\n",
+        "[groups.a]\npostgres.dsn = \"replica\"\n[postgres]\ndsn = \"host=primary\"\n",
+        "[factors]\ngroups.a.threads = [1]\n",
+        "[factors]\n\"groups.a.clients\" = [0]\n",
+    ]
+    .into_iter()
+    .map(error)
+    .collect();
+    insta::assert_snapshot!(said.join("\n\n"));
 }

@@ -1,6 +1,9 @@
 //! From an experiment to its plan: every name resolved, every trial in its place.
 
+mod groups;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use pgdyno_dataset::workload::{self, DataSet, Workload};
@@ -31,12 +34,8 @@ pub(crate) fn resolve(
     let mut treatments = Vec::new();
     let mut workloads = BTreeMap::new();
     for combination in combinations(experiment) {
-        let treatment = treatment(experiment, &combination)?;
+        let treatment = treatment(experiment, &combination, &mut workloads)?;
         check_storage(experiment, &treatment, shared_disks)?;
-        if !workloads.contains_key(&treatment.workload) {
-            let workload = workload::load(&treatment.workload, &experiment.workload.scripts)?;
-            workloads.insert(treatment.workload.clone(), workload);
-        }
         let tablespaces = &experiment.storage[&treatment.storage].tablespaces;
         check_tablespaces(&treatment.storage, tablespaces, &workloads[&treatment.workload].data)?;
         treatments.push(treatment);
@@ -60,6 +59,7 @@ pub(crate) fn resolve(
         crashed,
         noise_prior: None,
         conditioning: None,
+        headline: headline(&workloads)?,
         factors: experiment.factors.iter().map(|f| f.name.clone()).collect(),
         treatments,
         trials,
@@ -76,6 +76,22 @@ pub(crate) fn resolve(
         },
     };
     Ok((plan, workloads))
+}
+
+/// Returns the script whose transactions alone are compared, if the workloads name one.
+///
+/// # Errors
+/// They do not all name the same.
+fn headline(workloads: &BTreeMap<String, Workload>) -> Result<Option<String>, ExperimentError> {
+    let mut headlines = workloads.values().map(|workload| (&workload.name, &workload.headline));
+    let Some((first, headline)) = headlines.next() else { return Ok(None) };
+    let Some((other, _)) = headlines.find(|(_, other)| *other != headline) else {
+        return Ok(headline.clone());
+    };
+    Err(ExperimentError::refused(
+        format!("cannot compare workloads `{first}` and `{other}`: their headline scripts differ"),
+        "give both the same `headline` in `workload.toml`, or none",
+    ))
 }
 
 /// Creates the error of the factor `key`, which an external server cannot vary.
@@ -111,9 +127,11 @@ fn combinations(experiment: &Experiment) -> Vec<Vec<(&str, &Level)>> {
     all
 }
 
+/// Returns the treatment of `combination`, after adding its workload to `workloads`.
 fn treatment(
     experiment: &Experiment,
     combination: &[(&str, &Level)],
+    workloads: &mut BTreeMap<String, Workload>,
 ) -> Result<Treatment, ExperimentError> {
     let levels =
         Levels(combination.iter().map(|(f, l)| ((*f).to_owned(), l.label.clone())).collect());
@@ -122,7 +140,7 @@ fn treatment(
         levels,
         workload: experiment.workload.name.clone(),
         scale: experiment.workload.scale.get(),
-        clients: experiment.load.clients.get(),
+        clients: experiment.load.clients.map_or(1, NonZeroU32::get),
         threads: experiment.load.threads.get(),
         protocol: experiment.load.protocol,
         options: experiment.load.options.clone(),
@@ -136,13 +154,23 @@ fn treatment(
         ..Treatment::default()
     };
     let mut names_storage = false;
-    for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {
+    let sets = || combination.iter().flat_map(|(_, level)| &level.sets);
+    for (key, value) in sets() {
         if given && key.is_of_our_server() {
-            return Err(not_ours(key_name(key)));
+            return Err(not_ours(&key_name(key)));
         }
         names_storage |= *key == Key::Storage;
         set_level(&mut treatment, key, value);
     }
+    if !workloads.contains_key(&treatment.workload) {
+        let workload = workload::load(&treatment.workload, &experiment.workload.scripts)?;
+        workloads.insert(treatment.workload.clone(), workload);
+    }
+    let keys: Vec<_> = experiment.groups.iter().chain(sets()).collect();
+    let counts_clients =
+        experiment.load.clients.is_some() || sets().any(|(key, _)| *key == Key::Clients);
+    let workload = &workloads[&treatment.workload];
+    groups::divide(&mut treatment, workload, &keys, counts_clients)?;
     // As in pgbench: a thread without a client would be idle, so there are at most as many as
     // clients. Where threads are themselves a factor that would make two levels the same.
     if !experiment.factors.iter().any(|f| f.sets(&Key::Threads)) {
@@ -190,6 +218,8 @@ fn set_level(treatment: &mut Treatment, key: &Key, value: &LevelValue) {
         }
         Key::DeviceRaidCache => treatment.device.raid_cache = text.parse().ok(),
         Key::Generators => treatment.generators = Some(text),
+        // Set once the workload is known.
+        Key::Group(..) => {}
         Key::Setting(name) => drop(treatment.settings.insert(name.clone(), text)),
     }
 }
@@ -201,11 +231,12 @@ fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(),
             format!("cannot set `{name}`: pgdyno sets it itself, so that its server stays private");
         return Err(ExperimentError::refused(what, "take it out of the file"));
     }
-    let Treatment { levels, threads, clients, .. } = treatment;
+    let Treatment { threads, clients, .. } = treatment;
+    let levels = treatment.levels.in_parentheses();
     if threads > clients {
         return Err(ExperimentError::refused(
             format!(
-                "{threads} threads for {clients} clients ({levels}): a thread would have no client"
+                "{threads} threads for {clients} clients{levels}: a thread would have no client"
             ),
             "exclude the combination, or give it more clients",
         ));
@@ -215,10 +246,20 @@ fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(),
     {
         return Err(ExperimentError::refused(
             format!(
-                "transactions could be tried for ever ({levels}): `max_tries = 0` with neither a \
+                "transactions could be tried for ever{levels}: `max_tries = 0` with neither a \
                  duration nor a latency limit"
             ),
             "give `load.duration` or `load.latency_limit`",
+        ));
+    }
+    if experiment.load.find.is_some() && !treatment.groups.is_empty() {
+        return Err(ExperimentError::refused(
+            format!(
+                "cannot look for the highest rate (`load.find`) of `{}`: its clients have groups, \
+                 each with a rate of its own or none",
+                treatment.workload
+            ),
+            "make the rate of a group a factor, `groups.NAME.rate`",
         ));
     }
     if treatment.options.rate.is_some() && experiment.load.find.is_some() {
@@ -232,17 +273,17 @@ fn check_treatment(experiment: &Experiment, treatment: &Treatment) -> Result<(),
 
 /// Checks that the window of `treatment` holds all stages of its rate.
 fn check_stages(experiment: &Experiment, treatment: &Treatment) -> Result<(), ExperimentError> {
-    let Some(seconds) = treatment.options.rate.as_ref().and_then(LoadRate::seconds) else {
+    let Some(seconds) = treatment.rates().filter_map(LoadRate::seconds).max() else {
         return Ok(());
     };
-    let stages = Span::from_secs(seconds);
+    let (stages, levels) = (Span::from_secs(seconds), treatment.levels.in_parentheses());
     let window = match experiment.load.length {
         Length::Duration(window) if window >= stages => return Ok(()),
         Length::Duration(window) => format!("the window is {window}"),
         Length::Transactions(_) => "a count of transactions ends the window".to_owned(),
     };
     Err(ExperimentError::refused(
-        format!("the stages of the rate take {stages}, and {window} ({})", treatment.levels),
+        format!("the stages of the rate take {stages}, and {window}{levels}"),
         format!("give `load.duration = \"{stages}\"`, or shorten the stages"),
     ))
 }

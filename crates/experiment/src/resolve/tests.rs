@@ -75,7 +75,7 @@ fn names_that_mean_nothing_are_refused_with_what_there_is() {
     "#);
     insta::assert_snapshot!(help("[factors]\nworkload = [\"tpcb\"]\n"), @"
     cannot load workload `tpcb`: there is no built-in workload and no folder of that name
-    help: built in are tpcb-like, numbers, group-commit, select-only, user-login, user-logout, \
+    help: built in are tpcb-like, htap, numbers, group-commit, select-only, user-login, user-logout, \
     simple-update, numbers-delete, numbers-insert, numbers-update, numbers-updated, \
     group-commit-block, numbers-vacuumed, numbers-reindexed, numbers-updated-6, \
     numbers-updated-50, numbers-updated-100, group-commit-function, user-login-setrandom; \
@@ -112,4 +112,47 @@ fn names_that_mean_nothing_are_refused_with_what_there_is() {
 fn a_storage_without_a_name_is_not_the_only_one() {
     let error = plan("[factors]\nstorage = [\"\"]\n[storage.nvm]\n").unwrap_err();
     assert!(matches!(error, ExperimentError::Refused { .. }), "{error:?}");
+}
+
+#[test]
+fn groups_are_the_workloads_with_what_the_experiment_sets() {
+    let text = "[workload]\nname = \"htap\"\n[groups.writers]\nrate = 500\n\
+                [factors]\n\"groups.analysts.clients\" = [1, 4]\n[load]\nthreads = 3\n";
+    let plan = plan(text).unwrap();
+    assert_eq!(plan.headline.as_deref(), Some("transfers"));
+    let [few, many] = &plan.treatments[..] else { panic!() };
+    assert_eq!((few.clients, many.clients, few.threads), (9, 12, 3));
+    let told: Vec<String> = many.groups.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "writers: 8 clients, transactions due each second: 500",
+            "analysts: 4 clients, think time 100ms"
+        ]
+    );
+    assert!(!few.has_rate() && !few.is_closed_loop() && !few.is_loaded_alike(many));
+    assert_eq!(many.levels.to_string(), "groups.analysts.clients=4");
+}
+
+#[test]
+fn groups_that_do_not_go_together_are_refused() {
+    let error = |text: &str| {
+        let e = plan(&format!("[workload]\nname = \"htap\"\n{text}")).unwrap_err();
+        format!("{e}\nhelp: {}", e.help().unwrap_or_default())
+    };
+    let said: Vec<String> = [
+        "[load]\nclients = 4\n",
+        "[factors]\nclients = [4, 8]\n",
+        "[load]\nrate = 50\n",
+        "[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\n",
+        "[groups.analysts]\nrate = 5\n",
+        "[factors]\ngroups.readers.rate = [5]\n",
+        "scale = 2\n[factors]\nworkload = [\"htap\", \"tpcb-like\"]\n",
+        "[factors]\nworkload = [\"tpcb-like\"]\n[groups.analysts]\nclients = 2\n",
+        "[groups.writers]\nrate = [[\"60s\", 5]]\n[load]\nduration = \"5s\"\n",
+    ]
+    .into_iter()
+    .map(error)
+    .collect();
+    insta::assert_snapshot!(said.join("\n\n"));
 }

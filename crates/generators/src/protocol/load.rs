@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pgdyno_engine::script::{Script, ScriptError, ScriptSource, Value, VariableValue};
-use pgdyno_engine::{LoadSpec, ReactorChoice, WeightedScript, WindowEnd};
+use pgdyno_engine::{LoadGroup, LoadSpec, ReactorChoice, WeightedScript, WindowEnd};
+use pgdyno_model::ClientGroup;
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
-use pgdyno_model::load_rate::LoadRate;
+use pgdyno_model::load_rate::{LoadRate, RateStage};
 use serde::{Deserialize, Serialize};
 
 use super::servers::ServersData;
@@ -67,6 +68,66 @@ impl From<&Variable> for VariableValue {
     }
 }
 
+/// A [`LoadRate`], its figures as bits: exact, where JSON's numbers may be off in the last digit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Rate {
+    Constant(u64),
+    Stages(Vec<(u32, u64, u64)>),
+}
+
+impl From<&LoadRate> for Rate {
+    fn from(rate: &LoadRate) -> Self {
+        let stage = |s: &RateStage| (s.seconds, s.from.to_bits(), s.to.to_bits());
+        match rate {
+            LoadRate::Constant(rate) => Self::Constant(rate.to_bits()),
+            LoadRate::Stages(stages) => Self::Stages(stages.iter().map(stage).collect()),
+        }
+    }
+}
+
+impl From<&Rate> for LoadRate {
+    fn from(rate: &Rate) -> Self {
+        let stage = |&(seconds, from, to): &(u32, u64, u64)| RateStage {
+            seconds,
+            from: f64::from_bits(from),
+            to: f64::from_bits(to),
+        };
+        match rate {
+            Rate::Constant(bits) => Self::Constant(f64::from_bits(*bits)),
+            Rate::Stages(stages) => Self::Stages(stages.iter().map(stage).collect()),
+        }
+    }
+}
+
+/// A [`LoadGroup`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Group {
+    /// The group without its rate.
+    group: ClientGroup,
+    rate: Option<Rate>,
+    servers: Option<ServersData>,
+}
+
+impl From<&LoadGroup> for Group {
+    fn from(load: &LoadGroup) -> Self {
+        Self {
+            group: ClientGroup { rate: None, ..load.group.clone() },
+            rate: load.group.rate.as_ref().map(Rate::from),
+            servers: load.servers.as_ref().map(ServersData::new),
+        }
+    }
+}
+
+impl From<&Group> for LoadGroup {
+    fn from(sent: &Group) -> Self {
+        let rate = sent.rate.as_ref().map(LoadRate::from);
+        Self {
+            group: ClientGroup { rate, ..sent.group.clone() },
+            servers: sent.servers.as_ref().map(ServersData::read),
+        }
+    }
+}
+
 /// The whole load, and which of its event loops a worker runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LoadDescription {
@@ -79,9 +140,10 @@ pub struct LoadDescription {
     length: Length,
     seed: u64,
     variables: Vec<(String, Variable)>,
+    /// Without its rate.
     options: LoadOptions,
-    /// Bits of a constant rate: exact, where JSON's numbers may be off in the last digit.
-    rate: Option<u64>,
+    rate: Option<Rate>,
+    groups: Vec<Group>,
     /// Whether the worker reports messages of clients.
     pub logs_clients: bool,
     logs_failures: bool,
@@ -113,11 +175,9 @@ impl LoadDescription {
             length: spec.length,
             seed: spec.seed,
             variables: variables.map(|(name, value)| (name.clone(), value.into())).collect(),
-            options: spec.options.clone(),
-            rate: match spec.options.rate {
-                Some(LoadRate::Constant(rate)) => Some(rate.to_bits()),
-                _ => None,
-            },
+            options: LoadOptions { rate: None, ..spec.options.clone() },
+            rate: spec.options.rate.as_ref().map(Rate::from),
+            groups: spec.groups.iter().map(Group::from).collect(),
             logs_clients: spec.client_log.is_some(),
             logs_failures: spec.log_failures,
             logs_steps: spec.log_steps,
@@ -145,10 +205,11 @@ impl LoadDescription {
             length: self.length,
             seed: self.seed,
             variables: variables.map(|(name, value)| (name.clone(), value.into())).collect(),
-            options: match self.rate.map(f64::from_bits).map(LoadRate::Constant) {
-                rate @ Some(_) => LoadOptions { rate, ..self.options.clone() },
-                None => self.options.clone(),
+            options: LoadOptions {
+                rate: self.rate.as_ref().map(LoadRate::from),
+                ..self.options.clone()
             },
+            groups: self.groups.iter().map(LoadGroup::from).collect(),
             log_failures: self.logs_failures,
             log_steps: self.logs_steps,
             draws_as_pgbench: self.draws_as_pgbench,
@@ -160,5 +221,41 @@ impl LoadDescription {
                 .ok_or_else(|| LoadError::Reactor(self.reactor.clone()))?,
             ..LoadSpec::new(self.servers.read(), scripts)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_model::target::{Address, Target};
+    use pgdyno_model::units::Span;
+
+    use super::*;
+
+    #[test]
+    fn groups_and_rates_arrive_to_the_last_digit() {
+        let target =
+            |host: &str| Target::new(Address::Tcp { host: host.into(), port: 1 }, "me", "bench");
+        let script = Arc::new(Script::parse("one", "SELECT 1;").unwrap());
+        let scripts = vec![WeightedScript { script, weight: 1 }; 2];
+        let third = LoadRate::Constant(1e3 / 3.0);
+        let stages: LoadRate = "0.1 for 1m, 0.3 to 0.7 for 3s".parse().unwrap();
+        let group = |name: &str, rate: &LoadRate| ClientGroup {
+            rate: Some(rate.clone()),
+            think_time: Span::from_secs(1),
+            server: Some("replica".into()),
+            ..ClientGroup::new(name, 1)
+        };
+        let groups = vec![
+            LoadGroup { group: group("a", &third), servers: Some(target("replica").into()) },
+            LoadGroup { group: group("b", &stages), servers: None },
+        ];
+        let spec = LoadSpec {
+            options: LoadOptions { rate: Some(stages), max_tries: 3, ..LoadOptions::default() },
+            ..LoadSpec::new(target("db"), scripts).with_groups(groups)
+        };
+        let sent = serde_json::to_string(&LoadDescription::new(&spec, 0..1)).unwrap();
+        let read = serde_json::from_str::<LoadDescription>(&sent).unwrap().read().unwrap();
+        assert_eq!((&read.groups, &read.options), (&spec.groups, &spec.options));
+        assert_eq!((read.clients, read.servers), (spec.clients, spec.servers));
     }
 }

@@ -256,7 +256,16 @@ impl ExternalSchema {
     /// Returns the target of load: the schema is first in the search path, and `settings` hold for
     /// the session.
     pub(super) fn target(&self, settings: &BTreeMap<String, String>) -> Target {
-        let mut target = self.server.target();
+        self.prepared(self.server.target(), settings)
+    }
+
+    /// Returns `target`, of this server or one beside it, with the schema first in its search path
+    /// and `settings` for the session.
+    pub(super) fn prepared(
+        &self,
+        mut target: Target,
+        settings: &BTreeMap<String, String>,
+    ) -> Target {
         target.settings.retain(|(name, _)| name != "search_path" && !settings.contains_key(name));
         target.settings.push(("search_path".into(), escape_identifier(&self.schema)));
         let is_session = |name: &str| {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use pgdyno_dataset::workload::Workload;
 use pgdyno_durability::{Agreement, agreement};
 use pgdyno_engine::script::Value;
-use pgdyno_engine::{LiveSecond, LoadObserver, LoadSpec, Phase, run_load};
+use pgdyno_engine::{LiveSecond, LoadGroup, LoadObserver, LoadSpec, Phase, run_load};
 use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
 use pgdyno_experiment::ResolvedExperiment;
@@ -28,7 +28,7 @@ use pgdyno_model::record::ServerCount;
 use pgdyno_model::search::Step;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Failure, FailureKind};
+use pgdyno_model::{ClientGroup, Failure, FailureKind};
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
 use pgdyno_observe::telemetry::Sampler;
 
@@ -292,13 +292,14 @@ impl Trial<'_> {
         let before = read_counters(server, workload, self.context)?;
         let stop = self.context.stop;
         let observation = Observation::start(server, &self.resolved.experiment, stop)?;
-        let spec = LoadSpec { flushes: accounting.flushes(), ..self.load_spec(server, load) };
+        let spec = LoadSpec { flushes: accounting.flushes(), ..self.load_spec(server, load)? };
         let (driven, opened) = self.run_load(server, &spec, observation.sampler());
         let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
         let telemetry = opened.map_or_else(Vec::new, |opened| {
             observation.finish(opened, opened + Duration::from_secs_f64(measured), stop)
         });
-        let measurement = driven?;
+        let headline = self.resolved.plan.headline.clone();
+        let measurement = Measurement { headline, ..driven? };
         let after = read_counters(server, workload, self.context);
         let count = after.map(|after| before.until(after, workload, measurement.acknowledged()));
         let count_disagreement = |count| disagreement(count, workload, &measurement);
@@ -307,12 +308,17 @@ impl Trial<'_> {
     }
 
     /// Returns the load of a phase.
-    fn load_spec(&self, server: &Server, load: &LoadPhase) -> LoadSpec {
+    ///
+    /// # Errors
+    /// A server of a group takes no connection.
+    fn load_spec(&self, server: &Server, load: &LoadPhase) -> Result<LoadSpec, BenchError> {
         let (plan, treatment) = (&self.resolved.plan, self.treatment);
         let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal));
         let mut options = treatment.options.clone();
         options.rate = load.rate.map(LoadRate::Constant).or(options.rate);
-        LoadSpec {
+        let groups = treatment.groups.iter().map(|group| self.load_group(server, group));
+        Ok(LoadSpec {
+            groups: groups.collect::<Result<_, _>>()?,
             clients: nonzero(treatment.clients),
             threads: nonzero(treatment.threads),
             protocol: treatment.protocol,
@@ -325,7 +331,20 @@ impl Trial<'_> {
                 server.load_target(&treatment.settings),
                 self.resolved.scripts(treatment).to_vec(),
             )
-        }
+        })
+    }
+
+    /// Returns `group` with the server that is its own, if it has one, beside `server`.
+    fn load_group(&self, server: &Server, group: &ClientGroup) -> Result<LoadGroup, BenchError> {
+        let dsn = group
+            .server
+            .as_deref()
+            .and_then(|name| self.resolved.experiment.postgres.dsn_of(Some(name)));
+        let servers = match dsn {
+            Some(dsn) => Some(server.target_beside(dsn, &self.treatment.settings)?.into()),
+            None => None,
+        };
+        Ok(LoadGroup { group: group.clone(), servers })
     }
 
     /// Runs `spec` and reports progress. Returns the measurement and when its window opened.

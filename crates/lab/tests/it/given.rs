@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pgdyno_exec::journal::Journal;
 use pgdyno_exec::paths::state_dir;
 use pgdyno_experiment::ResolvedExperiment;
-use pgdyno_experiment::file::Override;
+use pgdyno_experiment::file::{Override, Source};
 use pgdyno_lab::{Consent, run};
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Silent, Warning};
 use pgdyno_model::record::SessionEnd;
@@ -16,7 +16,7 @@ use pgdyno_model::target::{Address, Secret};
 use pgdyno_postgres::server_wide::put_back_leftovers;
 use pgdyno_postgres::sweep::{Outcome, sweep};
 use pgdyno_postgres::{Cluster, ExternalServer, ServerWide, StopMode};
-use pgdyno_provision::BenchError;
+use pgdyno_provision::{BenchError, ThisHost};
 use pgdyno_store::Store;
 use pgdyno_test_support::{assert_contains, create_cluster as made, install};
 
@@ -471,6 +471,59 @@ fn what_a_file_says_of_its_load_is_done() {
     assert!(few < 46 && many < 107 && few < many + 46, "{few} {many}");
     let sevens = theirs.number("SELECT count(*) FROM theirs WHERE a = 7");
     assert_eq!(u64::try_from(sevens).unwrap(), few + many);
+    groups_run_side_by_side(&theirs);
+}
+
+/// Runs a workload of two groups, one of them as a role of its own.
+fn groups_run_side_by_side(theirs: &Theirs) {
+    theirs.sql(
+        "CREATE ROLE analyst LOGIN PASSWORD 'hunter2'; \
+         CREATE TABLE who (role text, client int, batch int); GRANT INSERT ON who TO analyst",
+    );
+    let folder = theirs.home.path().join("mixed");
+    std::fs::create_dir(&folder).unwrap();
+    let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
+    write("put.sql", "INSERT INTO public.who VALUES (current_user, :client_id, :batch);\n");
+    write("pause.sql", "\\sleep 1 ms\nSELECT 1;\n");
+    write(
+        "workload.toml",
+        "description = 'mixed'\nheadline = 'put'\n[data]\n\
+         [[group]]\nname = 'writers'\nclients = 1\n\
+         script = [{ file = 'put.sql', weight = 3 }, { file = 'pause.sql' }]\n\
+         [[group]]\nname = 'analysts'\nclients = 1\nthink_time = '5ms'\n\
+         script = [{ file = 'put.sql' }]\n",
+    );
+    let dsn = theirs.dsn.replacen(&format!("postgres:{}", theirs.password), "analyst:hunter2", 1);
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[workload]\nname = \"{}/\"\n\
+         [load]\nthreads = 2\nduration = \"1s\"\nwarm_up = \"100ms\"\ndefine = {{ batch = 7 }}\n\
+         [factors]\n\"groups.writers.clients\" = [2]\n[groups.analysts]\npostgres.dsn = \"{dsn}\"\n\
+         [between]\nvacuum = false\n",
+        folder.display()
+    );
+    let source = Source::new(Path::new("mixed.toml"), text);
+    let server = Override::text("postgres.dsn", &theirs.dsn, "postgres.dsn");
+    let resolved = ResolvedExperiment::new(source, vec![server], &ThisHost).unwrap();
+    let outcome = run::run(&resolved, &theirs.store(), &Silent, &GO_ON).unwrap();
+    let store = Store::open_existing(theirs.store()).unwrap();
+    let [trial] = &store.trials(&outcome.run).unwrap()[..] else { panic!() };
+    assert_eq!(trial.failure, None);
+    let m = trial.measurement.as_ref().unwrap();
+    let told = |script: &pgdyno_model::measurement::ScriptMeasurement| {
+        format!("{} {}", script.group.as_deref().unwrap(), script.name)
+    };
+    let told: Vec<String> = m.scripts.iter().map(told).collect();
+    assert_eq!(told, ["writers put", "writers pause", "analysts put"]);
+    assert!(m.compared().unwrap() < m.tps().unwrap(), "{m:?}");
+    // Clients are numbered group by group, and each group's have its server.
+    let roles = "SELECT count(DISTINCT (role, client)) FROM who WHERE batch = 7 \
+                 AND (role, client) IN (('postgres', 0), ('postgres', 1), ('analyst', 2))";
+    assert_eq!(theirs.number(roles), 3);
+    assert_eq!(theirs.number("SELECT count(DISTINCT (role, client)) FROM who"), 3);
+    let run = store.run(&outcome.run).unwrap();
+    let plan = serde_json::to_string(&run.plan).unwrap();
+    let kept = format!("{}{}{plan}", run.experiment, run.overrides.join(" "));
+    assert!(!kept.contains("hunter2") && plan.contains("\"server\":\""), "{kept}");
 }
 
 #[test]

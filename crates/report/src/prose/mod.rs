@@ -44,7 +44,7 @@ pub use host_noise::on_a_busy_host;
 pub(crate) use host_noise::{allowance, forecast};
 pub(crate) use noise_prior::conditioning;
 pub(crate) use notes::notes;
-pub(crate) use phrases::degrees_of_freedom;
+pub(crate) use phrases::{degrees_of_freedom, tps_of};
 pub(crate) use promise::reason_not_ranked;
 pub(crate) use scaling::scaling;
 pub(crate) use stopping::{open_comparisons, stopping};

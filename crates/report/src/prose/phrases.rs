@@ -3,6 +3,9 @@
 use pgdyno_text::format;
 
 use pgdyno_analysis::{RunView, TpsView, TreatmentView};
+use pgdyno_model::Plan;
+
+use crate::text::plain;
 
 /// Joins the first `shown` of `all`, and the number of the others.
 pub(super) fn listed(all: &[String], shown: usize, between: &str) -> String {
@@ -39,8 +42,19 @@ pub(super) fn so_far(view: &RunView) -> &'static str {
 /// Renders the compared figure with its interval: `1,234 tps (95% CI 1,200 to 1,268)`.
 pub(super) fn rate(view: &RunView, t: &TreatmentView) -> String {
     let Some(tps) = &t.tps else { return "no figure".to_owned() };
-    let unit = if view.plan.find.is_some() { "transactions/s at most" } else { "tps" };
+    let unit = match view.plan.find {
+        Some(_) => "transactions/s at most".to_owned(),
+        None => tps_of(&view.plan),
+    };
     format!("{} {unit}{}", format::rate(tps.mean), interval(tps))
+}
+
+/// `tps`, or `tps of new_order` where that script alone is compared.
+pub(crate) fn tps_of(plan: &Plan) -> String {
+    match &plan.headline {
+        Some(script) => format!("tps of {}", plain(script)),
+        None => "tps".to_owned(),
+    }
 }
 
 /// Renders an interval: ` (95% CI 1,200 to 1,268)`; empty without one.

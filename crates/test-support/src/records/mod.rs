@@ -13,7 +13,7 @@ pub use comparisons::{alike, by, gated, gates, refused, run_at, run_of_two, set_
 pub use crash::crash_record;
 pub use filesystems::{assert_adds_up, filesystems, set_statements, zfs_and_xfs};
 
-use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
+use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::measurement::{
     CommandMeasurement, CommandSums, GeneratorMeasurement, Measurement, ScriptMeasurement, Second,
@@ -70,13 +70,8 @@ pub fn plan(repeats: u32) -> Plan {
             clients: u32::try_from(clients).unwrap(),
             threads: 1,
             protocol: Protocol::Prepared,
-            options: LoadOptions::default(),
-            device: pgdyno_model::storage::DeviceSettings::default(),
-            postgres_version: None,
-            postgres_bindir: None,
-            server: None,
-            generators: None,
             settings: BTreeMap::from([("synchronous_commit".into(), commit.into())]),
+            ..Treatment::default()
         })
         .collect();
     let mut trials = Vec::new();
@@ -100,15 +95,7 @@ pub fn plan(repeats: u32) -> Plan {
         length: Length::Duration(Span::from_secs(u64::from(SECONDS))),
         seed: 42,
         data_seed: Some(1),
-        margin: None,
-        loading: pgdyno_model::experiment::Loading::default(),
-        stopping: None,
-        find: None,
-        answer: None,
-        extended_after: Vec::new(),
-        crashed: Vec::new(),
-        noise_prior: None,
-        conditioning: None,
+        ..Plan::default()
     }
 }
 

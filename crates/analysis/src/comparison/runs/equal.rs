@@ -120,7 +120,7 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// Parts of the load that must be equal and that no factor sets, by the names that `--by` takes.
-const LOAD: [&str; 4] = ["slo", "warm-up", "window", "conditions"];
+const LOAD: [&str; 5] = ["slo", "headline", "warm-up", "window", "conditions"];
 
 /// Lists all differences between the sides other than their results.
 pub(crate) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
@@ -456,6 +456,11 @@ fn load(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     out.add("generators", &["generators"], generators(a), generators(b));
     let mut add = |what: &str, a: String, b: String| out.add(what, &[what], Some(a), Some(b));
     add("clients", x.clients.to_string(), y.clients.to_string());
+    let groups = |t: &Treatment| match &t.groups[..] {
+        [] => NONE.to_owned(),
+        groups => groups.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+    };
+    add("groups", groups(x), groups(y));
     add("threads", x.threads.to_string(), y.threads.to_string());
     add("protocol", x.protocol.name().into(), y.protocol.name().into());
     let options = |t: &Treatment| fields(&t.options);
@@ -476,6 +481,8 @@ fn load(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
         plan.find.as_ref().map_or_else(|| "no rate is looked for".to_owned(), |f| f.slo.to_string())
     };
     add("slo", slo(p), slo(q));
+    let headline = |plan: &Plan| plan.headline.clone().unwrap_or_else(|| "all scripts".to_owned());
+    add("headline", headline(p), headline(q));
     add("warm-up", p.warm_up.to_string(), q.warm_up.to_string());
 }
 

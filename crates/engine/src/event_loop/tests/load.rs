@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::target::{Address, Target};
 use pgdyno_model::units::Span;
 
@@ -87,7 +88,7 @@ impl Load {
         let schedule = Schedule { grace: self.grace, ..spec.schedule(Moment(0)) };
         let transactions = schedule.transactions;
         let asked: Vec<Arc<Mutex<Vec<String>>>> =
-            (0..self.clients).map(|_| Arc::default()).collect();
+            (0..spec.clients.get()).map(|_| Arc::default()).collect();
         let peers = asked
             .iter()
             .enumerate()
@@ -97,17 +98,24 @@ impl Load {
         let ended = Arc::clone(&intervals);
         let log =
             spec.log.as_ref().map(|log| (log.open(0).unwrap(), std::time::SystemTime::UNIX_EPOCH));
-        let options = RecorderOptions { log, ..RecorderOptions::from_load(&spec.options) };
+        let service = spec.has_rate();
+        let options = RecorderOptions { log, service, ..RecorderOptions::from_load(&spec.options) };
         let ended = Box::new(move |i| ended.lock().unwrap().push(i));
         let recorder = Recorder::with_options(&program, schedule, ended, options);
-        let mut pacer = Pacer::default();
-        if let Some(rate) = &spec.options.rate {
-            pacer.throttle(ThreadRate::new(rate, 1), &schedule, Random::new(3));
-        }
-        let client = |id| {
-            let random = Random::new(id);
-            let id = u32::try_from(id).unwrap();
-            let client = Client::new(id, Rc::clone(&program), random.clone(), random, transactions);
+        let dealt = spec.deal().remove(0);
+        let pacer = |(rate, group): (Option<(&LoadRate, f64)>, u64)| {
+            let mut pacer = Pacer::default();
+            if let Some((rate, threads)) = rate {
+                let rate = ThreadRate::new(rate, threads);
+                pacer.throttle(rate, &schedule, Random::new(3 + group));
+            }
+            pacer
+        };
+        let pacers = spec.rates(&dealt).into_iter().zip(0..).map(pacer).collect();
+        let client = |(group, id): (usize, u32)| {
+            let random = Random::new(id.into());
+            let client = Client::new(id, Rc::clone(&program), random.clone(), random, transactions)
+                .in_group(group);
             match &spec.ledger {
                 Some(ledger) => {
                     let clock = Clock::new(std::time::Instant::now());
@@ -116,9 +124,12 @@ impl Load {
                 None => client,
             }
         };
-        let clients = (0..self.clients.into()).map(client).collect();
+        let of_group = |(group, ids): (usize, &std::ops::Range<u32>)| {
+            ids.clone().map(move |id| (group, id)).collect::<Vec<_>>()
+        };
+        let clients = dealt.iter().enumerate().flat_map(of_group).map(client).collect();
         let outcome =
-            crate::event_loop::run(&mut sim, clients, recorder, pacer, &stop, |_| {}).unwrap();
+            crate::event_loop::run(&mut sim, clients, recorder, pacers, &stop, |_| {}).unwrap();
         let mut aggregate = Aggregate::new(schedule, schedule.start, 1);
         for interval in intervals.lock().unwrap().drain(..) {
             aggregate.add(0, interval);
@@ -151,6 +162,9 @@ pub(super) fn assert_aborted(m: &Measurement, words: &str) {
 fn linked(spec: &LoadSpec, stop: &Arc<AtomicBool>) -> Rc<Program> {
     let mut program =
         Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
+    if !spec.groups.is_empty() {
+        program.divide(&spec.scripts, &spec.groups).unwrap();
+    }
     program.policy = ClientPolicy {
         client_log: spec.client_log.clone(),
         logs_failures: spec.log_failures,

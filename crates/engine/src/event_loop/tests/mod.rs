@@ -2,6 +2,7 @@
 
 mod errors;
 mod fake_server;
+mod groups;
 mod ledger;
 mod load;
 mod more;

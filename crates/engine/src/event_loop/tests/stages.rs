@@ -10,7 +10,7 @@ fn seconds(change: fn(&mut LoadSpec)) -> Vec<u64> {
 }
 
 /// Asserts that a Poisson count of mean `expected` may be `found`: within five standard deviations.
-fn assert_about(found: u64, expected: f64) {
+pub(super) fn assert_about(found: u64, expected: f64) {
     let off = (found as f64 - expected).abs();
     assert!(off <= 5.0 * expected.sqrt() + 1.0, "{found} for {expected}");
 }

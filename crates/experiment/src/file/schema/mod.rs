@@ -263,6 +263,7 @@ fn level(key: &Key, generator: &mut SchemaGenerator) -> (&'static str, Schema) {
         Key::Generators => {
             ("Who offers the load: `none` (this process alone), or as `launch` has it.", text())
         }
+        Key::Group(..) => ("A key of a group of clients.", generator.subschema_for::<LevelValue>()),
         Key::Setting(_) => ("A PostgreSQL setting.", generator.subschema_for::<LevelValue>()),
     }
 }
@@ -308,6 +309,19 @@ impl JsonSchema for Bundle {
     }
 }
 
+/// Keys of groups of clients below their names; `levels` is the schema of a list or a table.
+fn groups(levels: &Value) -> Value {
+    json!({
+        "description": "Keys of the workload's groups of clients: `groups.NAME.KEY`, each a list of \
+                        levels. The keys are those of `[groups.NAME]`.",
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": { "anyOf": [levels, { "type": ["string", "number"] }] },
+        },
+    })
+}
+
 impl JsonSchema for Factors {
     fn schema_name() -> Cow<'static, str> {
         "Factors".into()
@@ -339,7 +353,8 @@ impl JsonSchema for Factors {
         };
         let known = |meaning: &str, level: Schema| factor(meaning, level.to_value(), json!({}));
         let any = |rests| factor("PostgreSQL settings.", setting.clone(), rests);
-        let properties = properties(generator, known, any);
+        let mut properties = properties(generator, known, any);
+        properties.insert("groups".to_owned(), groups(&in_table));
         json_schema!({
             "type": "object",
             "properties": properties,

@@ -103,6 +103,13 @@ fn unusual_spellings_that_the_parser_takes_are_valid() {
         "[factors]\nserver = { a = { postgres = { version = 15 } }, b = { \"postgres.version\" = \
          16 } }\n",
         "[factors]\nclients = [1, 2]\n[[exclude]]\nclients = 1\n",
+        "[factors]\n\"groups.readers.clients\" = [1, 2]\n",
+        "[factors]\ngroups.readers.clients = [1, 2]\ngroups.writers.rate = [10, \"20 for 1m\"]\n",
+        "[factors]\ngroups = { few = { clients = 1 }, many = { clients = 8 } }\n",
+        "[factors]\nmix = { a = { groups.readers = { clients = 2, think_time = \"1s\" } }, b = {} }\n",
+        "[groups.readers]\nclients = 8\nrate = [[\"10s\", 5], [\"5s\", 5, 50]]\n\
+         [groups.b]\nthink_time = \"40ms\"\npostgres.dsn = \"host=replica\"\n\
+         [postgres]\ndsn = \"host=primary\"\n",
         "[postgres]\nversion = \"17\"\n[postgres.settings]\nwork_mem = \"4MB\"\n\
          auto_explain.log_min_duration = 5\n",
         "[experiment]\nprecision = \"2.5 %\"\nbudget = \"30m\"\nmax_repeats = 9\n",
@@ -158,6 +165,10 @@ const REFUSED: &[&str] = &[
     "[factors]\ncommit = { few = { clients = 0 } }\n",
     "[factors]\ndevice.write_cache = [\"yes\"]\n",
     "[[exclude]]\nclients = [1]\n",
+    "[groups.readers]\nclients = 0\n",
+    "[groups.readers]\nthreads = 1\n",
+    "[groups.readers]\nrate = \"fast\"\n",
+    "[groups.readers]\nthink_time = 5\n",
     "[workload]\nscale = 0\n",
     "[workload]\nfiller_compress_percentage = 101\n",
     "[workload]\nscripts = [\"mine.sql\"]\n",

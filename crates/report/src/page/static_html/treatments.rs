@@ -3,7 +3,7 @@
 use pgdyno_text::format;
 
 use super::{badge, escape, text_of};
-use crate::prose::reason_not_ranked;
+use crate::prose::{reason_not_ranked, tps_of};
 use crate::table::NONE;
 use crate::{FilesystemsView, RunReport};
 use pgdyno_analysis::{PairRow, RunView, TreatmentView};
@@ -33,7 +33,8 @@ pub(in super::super) fn treatments(report: &RunReport) -> String {
         ""
     };
     let crash = if table.has_crash { "<th scope=\"col\">Crash tests</th>" } else { "" };
-    let figures = ["tps", "p50 (ms)", "p95 (ms)", "p99 (ms)"];
+    let measure = escape(&tps_of(&view.plan));
+    let figures = [&measure, "p50 (ms)", "p95 (ms)", "p99 (ms)"];
     let figures: String =
         figures.iter().map(|name| format!("<th scope=\"col\" class=\"n\">{name}</th>")).collect();
     let rows: String = view.treatments.iter().map(|t| table.row(t)).collect();

@@ -5,7 +5,7 @@ use pgdyno_model::record::RunState;
 use pgdyno_text::format;
 
 use super::super::answer::next;
-use super::super::phrases::interval;
+use super::super::phrases::{interval, tps_of};
 use super::super::shell::command_line;
 use super::{SENTENCES, figure, joined, range};
 use crate::CrashView;
@@ -57,9 +57,9 @@ fn speed(view: &RunView) -> Option<KeyFigure> {
     let best = best(view)?;
     let tps = best.tps.as_ref()?;
     let (name, unit) = match (&view.plan.find, view.treatments.len()) {
-        (Some(_), _) => ("maximum rate", "transactions/s"),
-        (None, 1) => ("throughput", "tps"),
-        (None, _) => ("highest throughput", "tps"),
+        (Some(_), _) => ("maximum rate", "transactions/s".to_owned()),
+        (None, 1) => ("throughput", tps_of(&view.plan)),
+        (None, _) => ("highest throughput", tps_of(&view.plan)),
     };
     let interval = interval(tps);
     let interval = interval.trim().trim_start_matches('(').trim_end_matches(')').to_owned();

@@ -1,0 +1,260 @@
+//! `workload.toml`, and the files that it names.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use pgdyno_model::ClientGroup;
+use pgdyno_model::load_rate::LoadRate;
+use pgdyno_model::units::Span;
+use pgdyno_text::nearest::nearest;
+use serde::Deserialize;
+
+use super::{Count, DataSet, ScriptText, TableSpec, Workload, WorkloadError, names};
+use crate::built_in::{Files, WORKLOADS};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    description: String,
+    headline: Option<String>,
+    data: Data,
+    #[serde(default)]
+    script: Vec<ScriptEntry>,
+    #[serde(default)]
+    group: Vec<GroupEntry>,
+    #[serde(default)]
+    between: BetweenTable,
+    count: Option<Count>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Data {
+    of: Option<String>,
+    schema: Option<String>,
+    keys: Option<String>,
+    bytes_per_scale: Option<u64>,
+    #[serde(default)]
+    table: Vec<TableSpec>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptEntry {
+    file: String,
+    weight: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupEntry {
+    name: String,
+    clients: Option<u32>,
+    rate: Option<LoadRate>,
+    #[serde(default)]
+    think_time: Span,
+    #[serde(default)]
+    script: Vec<ScriptEntry>,
+}
+
+impl File {
+    /// Returns the groups of clients, or the error in them.
+    fn groups(&self) -> Result<Vec<ClientGroup>, String> {
+        let groups: Vec<ClientGroup> =
+            self.group.iter().map(GroupEntry::read).collect::<Result<_, _>>()?;
+        let is_second = |at: usize| groups[..at].iter().any(|g| g.name == groups[at].name);
+        if let Some(second) = (0..groups.len()).find(|at| is_second(*at)) {
+            return Err(format!("two groups are called `{}`", groups[second].name));
+        }
+        let excluded = [
+            (
+                !self.script.is_empty(),
+                "`[[script]]` and `[[group]]` exclude each other: each group has scripts of its own",
+            ),
+            (
+                self.count.is_some(),
+                "`[count]` and `[[group]]` exclude each other: it counts rows that every transaction adds",
+            ),
+        ];
+        match excluded.into_iter().find(|(is_there, _)| *is_there && !groups.is_empty()) {
+            Some((_, why)) => Err(why.to_owned()),
+            None => Ok(groups),
+        }
+    }
+}
+
+impl GroupEntry {
+    /// Returns the group, or the error in it.
+    fn read(&self) -> Result<ClientGroup, String> {
+        let name = &self.name;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(format!(
+                "`{name}` is no name of a group: letters, digits, `_` and `-` are"
+            ));
+        }
+        let Some(clients) = self.clients.and_then(NonZeroU32::new) else {
+            return Err(format!("group `{name}` has no clients: give it `clients = 1` or more"));
+        };
+        if self.script.iter().all(|s| s.weight == Some(0)) {
+            return Err(format!("group `{name}` has no script with a weight above 0"));
+        }
+        let (rate, think_time) = (self.rate.clone(), self.think_time);
+        let scripts = self.script.len();
+        Ok(ClientGroup { clients, rate, think_time, ..ClientGroup::new(name, scripts) })
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BetweenTable {
+    #[serde(default)]
+    sql: Vec<String>,
+}
+
+/// Where a workload's files are.
+enum Folder {
+    BuiltIn(Files),
+    Path(PathBuf),
+}
+
+impl Folder {
+    fn named(name: &str) -> Result<Self, WorkloadError> {
+        if name.contains('/') {
+            return Ok(Self::Path(PathBuf::from(name)));
+        }
+        let built_in = WORKLOADS.iter().find(|(folder, _)| *folder == name);
+        built_in.map(|(_, files)| Self::BuiltIn(files)).ok_or_else(|| WorkloadError::NoSuch {
+            name: name.to_owned(),
+            known: nearest(name, &names()).into_iter().map(str::to_owned).collect(),
+        })
+    }
+
+    /// Returns the path of `file`; none for a built-in workload.
+    fn file(&self, file: &str) -> Option<PathBuf> {
+        match self {
+            Self::BuiltIn(_) => None,
+            Self::Path(path) => Some(path.join(file)),
+        }
+    }
+
+    fn read(&self, workload: &str, file: &str) -> Result<String, WorkloadError> {
+        let wrong = |found| WorkloadError::file(workload, file, found);
+        match self {
+            Self::BuiltIn(files) => files
+                .iter()
+                .find(|(name, _)| *name == file)
+                .map(|(_, text)| (*text).to_owned())
+                .ok_or_else(|| wrong("it is missing".into())),
+            Self::Path(path) => {
+                std::fs::read_to_string(path.join(file)).map_err(|e| wrong(e.to_string()))
+            }
+        }
+    }
+}
+
+pub(super) fn read_script(
+    workload: &str,
+    path: &Path,
+    weight: u32,
+) -> Result<ScriptText, WorkloadError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| WorkloadError::file(workload, &name, e.to_string()))?;
+    Ok(ScriptText { name, text, weight, file: Some(path.to_owned()) })
+}
+
+/// Checks that the key and the partitions of `table` are of columns that are filled.
+fn check_table(
+    table: &TableSpec,
+    wrong: impl Fn(String) -> WorkloadError,
+) -> Result<(), WorkloadError> {
+    let name = &table.name;
+    if table.columns.is_empty() {
+        return Err(wrong(format!("table `{name}` has no columns to fill")));
+    }
+    let filled = |name: &str| table.columns.iter().find(|c| c.name == name);
+    if let Some(by) = &table.partition_by
+        && filled(by).is_none_or(|column| !column.is_row_number())
+    {
+        let found = format!("`{name}` cannot be partitioned by `{by}`: it is not its row_number");
+        return Err(wrong(found));
+    }
+    for key in &table.primary_key {
+        let what = match filled(key) {
+            None => "is not filled",
+            Some(column) if column.null > 0.0 => "is null in some rows",
+            Some(_) => continue,
+        };
+        return Err(wrong(format!("the primary key of `{name}` names `{key}`, which {what}")));
+    }
+    Ok(())
+}
+
+/// Checks that `headline` names one of `scripts`.
+fn check_headline(headline: &str, scripts: &[ScriptText]) -> Result<(), String> {
+    let names: Vec<&str> = scripts.iter().map(|script| script.name.as_str()).collect();
+    if names.contains(&headline) {
+        return Ok(());
+    }
+    let known = nearest(headline, &names).join(", ");
+    Err(format!("`headline` names `{headline}`, which is no script of it: those are {known}"))
+}
+
+/// Reads the workload `name`, whose data `depth` others have.
+pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
+    let folder = Folder::named(name)?;
+    let wrong = |found| WorkloadError::file(name, "workload.toml", found);
+    let text = folder.read(name, "workload.toml")?;
+    let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let groups = file.groups().map_err(wrong)?;
+    let data = match (&file.data.of, &file.data.schema) {
+        (Some(_), Some(_)) => {
+            return Err(wrong("`data.of` and `data.schema` exclude each other".into()));
+        }
+        (Some(_), None) if depth > 3 => {
+            return Err(wrong("`data.of` goes round in a circle".into()));
+        }
+        (Some(of), None) => load_folder(of, depth + 1)?.data,
+        (None, schema) => DataSet {
+            name: name.to_owned(),
+            schema: schema.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
+            keys: file.data.keys.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
+            tables: file.data.table,
+            bytes_per_scale: file.data.bytes_per_scale.unwrap_or(0),
+        },
+    };
+    data.tables.iter().try_for_each(|table| check_table(table, wrong))?;
+    let scripts = file
+        .script
+        .iter()
+        .chain(file.group.iter().flat_map(|group| &group.script))
+        .map(|s| {
+            let stem = Path::new(&s.file)
+                .file_stem()
+                .map_or_else(|| s.file.clone(), |n| n.to_string_lossy().into_owned());
+            Ok(ScriptText {
+                name: stem,
+                text: folder.read(name, &s.file)?,
+                weight: s.weight.unwrap_or(1),
+                file: folder.file(&s.file),
+            })
+        })
+        .collect::<Result<Vec<_>, WorkloadError>>()?;
+    if scripts.iter().all(|s| s.weight == 0) {
+        return Err(wrong("it has no script with a weight above 0".into()));
+    }
+    if let Some(headline) = &file.headline {
+        check_headline(headline, &scripts).map_err(wrong)?;
+    }
+    Ok(Workload {
+        name: name.to_owned(),
+        description: file.description,
+        data,
+        scripts,
+        groups,
+        headline: file.headline,
+        between: file.between.sql,
+        count: file.count,
+    })
+}
