@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Advice, Failure, FailureKind};
@@ -37,6 +38,13 @@ pub(crate) enum LabError {
     /// An external server does not let a setting be changed in this way.
     #[error("cannot set {name} on a server that pgdyno does not own: {reason}")]
     FixedSetting { name: String, reason: FixedSettingReason },
+    /// A replica of a group of clients did not catch up.
+    #[error(
+        "cannot offer load to the replica {server}: {behind} bytes of WAL are left to replay after \
+         {} s",
+        waited.as_secs()
+    )]
+    Behind { server: String, behind: i64, waited: Duration },
     /// The kernel's caches cannot be dropped.
     #[error("cannot drop the kernel's caches (`between.drop_caches`): {0}")]
     DropCaches(&'static str),
@@ -137,6 +145,10 @@ impl Advice for LabError {
             Self::NotObserved { host, .. } => {
                 return Some(format!("does `ssh {host}` work without a question?"));
             }
+            Self::Behind { .. } => {
+                "does it still receive WAL (`pg_stat_wal_receiver`)? a longer `between.pause` \
+                 lets a slow one catch up"
+            }
             Self::FixedSetting { .. }
             | Self::Command { .. }
             | Self::NotMounted { .. }
@@ -152,6 +164,7 @@ impl Advice for LabError {
             Self::GivenUp(failure) => failure.kind,
             Self::NotMounted { .. } | Self::External | Self::Flushes { .. } => FailureKind::Storage,
             Self::NotLoaded { .. } => FailureKind::Data,
+            Self::Behind { .. } => FailureKind::Server,
             Self::NoPrewarm { .. } | Self::DropCaches(_) => FailureKind::Unavailable,
             Self::NotObserved { .. } | Self::Command { .. } | Self::Template { .. } => {
                 FailureKind::Host

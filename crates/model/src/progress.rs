@@ -380,6 +380,12 @@ pub enum Activity {
     /// A server that pgdyno does not own takes no connections, and something is to be put back on
     /// it.
     AwaitingServer { server: String },
+    /// A replica that clients will read from has not replayed all of the primary's WAL.
+    AwaitingReplica {
+        server: String,
+        /// WAL that is left to replay (bytes).
+        behind: i64,
+    },
     /// Storage and cluster for crash tests are made.
     MakingTestBed {
         /// Server or treatment under test.

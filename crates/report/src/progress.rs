@@ -5,6 +5,7 @@ use std::time::Duration;
 use pgdyno_model::live::Outlook;
 use pgdyno_model::load_strategy::LoadStrategy;
 use pgdyno_model::progress::{Activity, EndReason, Notice, RoundStage, Warning};
+use pgdyno_model::units::Bytes;
 use pgdyno_text::format::counted;
 
 use crate::prose;
@@ -208,6 +209,10 @@ pub fn activity(activity: &Activity) -> String {
         }
         Activity::AwaitingServer { server } => {
             format!("waiting for {server} to take connections again, to put back what was changed")
+        }
+        Activity::AwaitingReplica { server, behind } => {
+            let behind = Bytes(u64::try_from(*behind).unwrap_or(0));
+            format!("waiting for the replica {server}, which has {behind} of WAL to replay")
         }
         Activity::MakingTestBed { subject } => {
             format!("crash: making storage and cluster for {subject}")

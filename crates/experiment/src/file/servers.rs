@@ -52,8 +52,8 @@ pub(super) fn take_groups_servers(
     servers: &mut BTreeMap<String, Secret>,
 ) -> Result<(), Complaint> {
     let is_dsn = |key: &Key| matches!(key, Key::Group(_, GroupKey::PostgresDsn));
-    let beside = sets_of(factors).map(|(key, _)| &*key).chain(groups.iter().map(|(key, _)| key));
-    if let Some(key) = beside.filter(|key| is_dsn(key)).next().filter(|_| !is_external) {
+    let mut sets = factors.iter().flat_map(|f| &f.levels).flat_map(|l| &l.sets).chain(&*groups);
+    if let Some((key, _)) = sets.find(|(key, _)| is_dsn(key)).filter(|_| !is_external) {
         return Err(Complaint::new(format!(
             "`{}` names a server beside one that pgdyno makes",
             key_name(key)

@@ -9,6 +9,7 @@ mod flush_accounting;
 mod observation;
 mod prewarm;
 mod remaining_time;
+mod replica;
 mod server;
 mod session;
 mod settle;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::Client;
 use pgdyno_model::facts::ServerFacts;
-use pgdyno_model::target::{Secret, Target};
+use pgdyno_model::target::Target;
 use pgdyno_observe::telemetry::MonitoredServer;
-use pgdyno_postgres::{Cluster, ExternalServer, StopMode};
+use pgdyno_postgres::{Cluster, StopMode};
 
 use super::external_server::ExternalSchema;
 use pgdyno_provision::BenchError;
@@ -89,21 +89,12 @@ impl Server {
         }
     }
 
-    /// Returns the target of load of the server of `dsn`, such as a replica: the same schema and
-    /// settings.
-    ///
-    /// # Errors
-    /// It takes no connection.
-    pub(super) fn target_beside(
-        &self,
-        dsn: &Secret,
-        settings: &BTreeMap<String, String>,
-    ) -> Result<Target, BenchError> {
-        let beside = ExternalServer::connect(dsn)?.target();
-        Ok(match self {
-            Self::Managed(_) => beside,
-            Self::External(external) => external.prepared(beside, settings),
-        })
+    /// Returns `target`, of a server beside this one, with the same schema and `settings`.
+    pub(super) fn prepared(&self, target: Target, settings: &BTreeMap<String, String>) -> Target {
+        match self {
+            Self::Managed(_) => target,
+            Self::External(external) => external.prepared(target, settings),
+        }
     }
 
     /// Returns the address on which the server listens for generators on other hosts, if they have

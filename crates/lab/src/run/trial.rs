@@ -31,11 +31,13 @@ use pgdyno_model::units::Epoch;
 use pgdyno_model::{ClientGroup, Failure, FailureKind};
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
 use pgdyno_observe::telemetry::Sampler;
+use pgdyno_postgres::ExternalServer;
 
 use super::cluster_pool::ReadyServer;
 use super::counters::read_counters;
 use super::flush_accounting::FlushAccounting;
 use super::observation::Observation;
+use super::replica::await_replay;
 use super::server::Server;
 use super::settle::settle;
 use crate::live::load_second;
@@ -334,17 +336,19 @@ impl Trial<'_> {
         })
     }
 
-    /// Returns `group` with the server that is its own, if it has one, beside `server`.
+    /// Returns `group` with the server that is its own, if it has one, beside `server`. A replica
+    /// has then caught up.
     fn load_group(&self, server: &Server, group: &ClientGroup) -> Result<LoadGroup, BenchError> {
-        let dsn = group
-            .server
-            .as_deref()
-            .and_then(|name| self.resolved.experiment.postgres.dsn_of(Some(name)));
-        let servers = match dsn {
-            Some(dsn) => Some(server.target_beside(dsn, &self.treatment.settings)?.into()),
-            None => None,
+        let postgres = &self.resolved.experiment.postgres;
+        let named = group.server.as_deref();
+        let own = named.and_then(|name| Some((name, postgres.dsn_of(Some(name))?)));
+        let Some((name, dsn)) = own else {
+            return Ok(LoadGroup { group: group.clone(), servers: None });
         };
-        Ok(LoadGroup { group: group.clone(), servers })
+        let beside = ExternalServer::connect(dsn)?;
+        await_replay(server, &beside, name, self.context)?;
+        let target = server.prepared(beside.target(), &self.treatment.settings);
+        Ok(LoadGroup { group: group.clone(), servers: Some(target.into()) })
     }
 
     /// Runs `spec` and reports progress. Returns the measurement and when its window opened.

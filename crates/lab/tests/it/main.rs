@@ -15,4 +15,5 @@ mod loading;
 mod panic;
 mod pooler;
 mod quickstart;
+mod replica;
 mod tls_server;

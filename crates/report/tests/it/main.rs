@@ -8,6 +8,7 @@ mod compare;
 mod export;
 mod factors;
 mod gates;
+mod groups;
 mod host_noise;
 mod notes;
 mod page_sizes;

@@ -29,8 +29,9 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 16] = [
+const LATER_KEYS: [&str; 17] = [
     "stddev",
+    "groups",
     "device_type",
     "errors_logged",
     "report",

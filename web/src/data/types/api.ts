@@ -443,13 +443,13 @@ export type Length =
       transactions: number;
     };
 /**
- * Fate of a client whose transaction met an error that is not retried.
- */
-export type OnError = 'abort-client' | 'abort-all' | 'continue';
-/**
  * Transactions per second, or the stages of a rate as text.
  */
 export type LoadRate = number | string;
+/**
+ * Fate of a client whose transaction met an error that is not retried.
+ */
+export type OnError = 'abort-client' | 'abort-all' | 'continue';
 export type ReconnectLost = 'never' | 'always' | (number | string);
 /**
  * How statements are sent.
@@ -4056,6 +4056,10 @@ export interface Plan {
    */
   find: Find | null;
   /**
+   * Name of the script whose transactions alone are compared; none: all are. None in the stores of earlier versions.
+   */
+  headline?: string | null;
+  /**
    * The measured window.
    */
   length: Length;
@@ -4217,7 +4221,7 @@ export interface Stopping {
  */
 export interface Treatment {
   /**
-   * Connections.
+   * Connections, those of all groups together.
    */
   clients: number;
   /**
@@ -4228,6 +4232,10 @@ export interface Treatment {
    * Processes that offer the load, where factors name them (`local:2`); `none`: this process alone. Absent: the experiment's generators.
    */
   generators: string | null;
+  /**
+   * Groups that the clients are divided into; empty where all clients run all scripts, and in the stores of earlier versions.
+   */
+  groups?: ClientGroup[];
   /**
    * Levels of the factors.
    */
@@ -4274,6 +4282,35 @@ export interface Treatment {
    * The workload's name or folder.
    */
   workload: string;
+}
+/**
+ * Clients that run scripts of their own, at a pace of their own.
+ */
+export interface ClientGroup {
+  /**
+   * Connections (count).
+   */
+  clients: number;
+  /**
+   * Name.
+   */
+  name: string;
+  /**
+   * Rate at which transactions are due over the group's clients together. None: a client's next transaction is due when the previous one is done and thought over.
+   */
+  rate: LoadRate | null;
+  /**
+   * Scripts that its clients choose from, behind those of the groups before it (count).
+   */
+  scripts: number;
+  /**
+   * Name of the server that its clients connect to; none: the treatment's.
+   */
+  server: string | null;
+  /**
+   * Mean time that a client thinks before each transaction; zero: none. Each is drawn from an exponential distribution that is cut at ten times the mean (TPC Benchmark C 5.11, 5.2.5.4). Not together with a rate.
+   */
+  think_time: Span;
 }
 /**
  * Options of a load beyond its scripts, after pgbench's.
@@ -4678,6 +4715,10 @@ export interface TreatmentView {
    */
   generators: GeneratorView[];
   /**
+   * Groups of its clients; empty where all clients run all scripts.
+   */
+  groups: GroupView[];
+  /**
    * Index in the plan.
    */
   index: number;
@@ -4878,6 +4919,47 @@ export interface GeneratorView {
    * Trials in which it offered load (count).
    */
   trials: number;
+}
+/**
+ * A group of a treatment's clients, over its completed trials.
+ */
+export interface GroupView {
+  /**
+   * Clients (count).
+   */
+  clients: number;
+  /**
+   * Transactions that ended in an error (count).
+   */
+  failed: number;
+  /**
+   * Latency of its transactions, from when they were due; none without any.
+   */
+  latency_us: LatencyView | null;
+  /**
+   * Name.
+   */
+  name: string;
+  /**
+   * Rate over its clients together (`500`, or stages); none in a closed loop.
+   */
+  rate: string | null;
+  /**
+   * Name of the server of its clients; none: the treatment's.
+   */
+  server: string | null;
+  /**
+   * Mean time that a client thinks before each transaction (`40ms`); none: none.
+   */
+  think_time: string | null;
+  /**
+   * Transactions per second; none without a completed trial.
+   */
+  tps: TpsView | null;
+  /**
+   * Transactions that ended well (count).
+   */
+  transactions: number;
 }
 /**
  * A percentile of latency over the trials that have ten transactions beyond it.

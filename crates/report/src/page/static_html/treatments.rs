@@ -33,8 +33,7 @@ pub(in super::super) fn treatments(report: &RunReport) -> String {
         ""
     };
     let crash = if table.has_crash { "<th scope=\"col\">Crash tests</th>" } else { "" };
-    let measure = escape(&tps_of(&view.plan));
-    let figures = [&measure, "p50 (ms)", "p95 (ms)", "p99 (ms)"];
+    let figures = [table.measure.as_str(), "p50 (ms)", "p95 (ms)", "p99 (ms)"];
     let figures: String =
         figures.iter().map(|name| format!("<th scope=\"col\" class=\"n\">{name}</th>")).collect();
     let rows: String = view.treatments.iter().map(|t| table.row(t)).collect();
@@ -50,6 +49,8 @@ pub(in super::super) fn treatments(report: &RunReport) -> String {
 struct Table<'a> {
     report: &'a RunReport,
     view: &'a RunView,
+    /// The figure that is compared.
+    measure: String,
     baseline: Option<usize>,
     /// Treatments that the front end lists at first.
     listed: Vec<usize>,
@@ -71,6 +72,7 @@ impl<'a> Table<'a> {
         Self {
             report,
             view,
+            measure: escape(&tps_of(&view.plan)),
             baseline,
             listed: drawn.chain(baseline).collect(),
             has_ratios: !view.pairs.rows.is_empty(),
@@ -89,7 +91,7 @@ impl<'a> Table<'a> {
             false => "",
         };
         let mut out = format!("<tr{class}><th scope=\"row\">{}</th>", name(t));
-        out.push_str(&figure("tps", &tps(t)));
+        out.push_str(&figure(&self.measure, &tps(t)));
         let latency = t.latency_us.as_ref();
         let percentiles = [
             ("p50 (ms)", latency.map(|l| l.p50)),
