@@ -161,7 +161,7 @@ impl ColumnInquiry<'_> {
     }
 
     fn generator(&mut self, found: &Type) -> Result<Generator, DatasetError> {
-        let generator = self.generator_of_values(found)?;
+        let generator = self.generator_of(&self.column.values, found)?;
         Ok(match self.column.null {
             0.0 => generator,
             share => {
@@ -171,9 +171,9 @@ impl ColumnInquiry<'_> {
         })
     }
 
-    fn generator_of_values(&mut self, found: &Type) -> Result<Generator, DatasetError> {
+    fn generator_of(&mut self, values: &Values, found: &Type) -> Result<Generator, DatasetError> {
         let kind = ColumnKind::from_oid(found.oid);
-        Ok(match &self.column.values {
+        Ok(match values {
             Values::RowNumber => Generator::ROW_NUMBER,
             Values::Generated(generator) => generator.clone(),
             Values::Constant(text) => Generator::Constant(self.binary(text, found)?),
@@ -194,6 +194,14 @@ impl ColumnInquiry<'_> {
                     .map_err(|_| self.wrong("the server's timestamps do not have eight bytes"))?;
                 let step_us = i64::try_from(every.as_micros()).unwrap_or(i64::MAX);
                 Generator::Moment { from_us, step_us }
+            }
+            Values::First { place, first, rest } => {
+                let mut one = |values: &Option<Box<Values>>| match values {
+                    Some(values) => self.generator_of(values, found).map(Box::new).map(Some),
+                    None => Ok(None),
+                };
+                let (first, rest) = (one(first)?, one(rest)?);
+                Generator::Varying(Varying::First { place: place.clone(), first, rest })
             }
         })
     }

@@ -32,6 +32,7 @@
 mod built_in;
 mod bulk_load;
 pub mod column_spec;
+mod column_table;
 mod columns;
 mod error;
 mod key_settings;

@@ -32,7 +32,7 @@ pub(crate) fn strategies(load: &BulkLoad<'_>, cores: usize) -> Vec<LoadStrategy>
 
 /// Returns the rows of `table` (count).
 pub(crate) fn rows(load: &BulkLoad<'_>, table: &TableSpec) -> u64 {
-    table.rows_per_scale * u64::from(load.scale)
+    load.data.rows(table, load.scale, load.seed)
 }
 
 /// Returns the rows of `table` that share a key (count): all, or those of a partition.

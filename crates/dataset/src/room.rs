@@ -19,7 +19,8 @@ pub fn tables_room(data: &DataSet, scale: u32) -> Bytes {
     Bytes(data.bytes_per_scale.saturating_mul(u64::from(scale)))
 }
 
-/// Returns the rows of `data` at `scale` (count).
+/// Returns the rows of `data` at `scale` (count). Children of another table's rows are those of
+/// one seed: another one draws a few more or fewer.
 pub fn rows(data: &DataSet, scale: u32) -> u64 {
-    data.tables.iter().map(|t| t.rows_per_scale * u64::from(scale)).sum()
+    data.tables.iter().map(|table| data.rows(table, scale, 1)).sum()
 }

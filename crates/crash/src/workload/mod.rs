@@ -42,7 +42,7 @@ mod tests {
             Script::parse("ledger", crash.script).unwrap();
             let data = load(crash.data_set, &[]).unwrap().data;
             let loaded: Vec<(&str, u64)> =
-                data.tables.iter().map(|t| (t.name.as_str(), t.rows_per_scale)).collect();
+                data.tables.iter().map(|t| (t.name.as_str(), data.rows(t, 1, 1))).collect();
             let checked: Vec<(&str, u64)> =
                 crash.loaded.iter().map(|t| (t.table, t.rows_per_scale)).collect();
             for table in &checked {

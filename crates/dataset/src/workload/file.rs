@@ -9,8 +9,11 @@ use pgdyno_model::units::Span;
 use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 
-use super::{Count, DataSet, ScriptText, TableSpec, Workload, WorkloadError, names};
+use super::{
+    Count, DataSet, ScriptText, TableRows, TableSpec, Tidy, Workload, WorkloadError, names,
+};
 use crate::built_in::{Files, WORKLOADS};
+use crate::column_table::{ColumnTable, TableContext, families};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +38,7 @@ struct Data {
     keys: Option<String>,
     bytes_per_scale: Option<u64>,
     #[serde(default)]
-    table: Vec<TableSpec>,
+    table: Vec<TableTable>,
 }
 
 #[derive(Deserialize)]
@@ -69,11 +72,11 @@ impl File {
         let excluded = [
             (
                 !self.script.is_empty(),
-                "`[[script]]` and `[[group]]` exclude each other: each group has scripts of its own",
+                "`[[script]]` and `[[group]]` exclude each other: groups have scripts of their own",
             ),
             (
                 self.count.is_some(),
-                "`[count]` and `[[group]]` exclude each other: it counts rows that every transaction adds",
+                "`[count]` and `[[group]]` exclude each other: not every transaction adds its rows",
             ),
         ];
         match excluded.into_iter().find(|(is_there, _)| *is_there && !groups.is_empty()) {
@@ -164,6 +167,62 @@ pub(super) fn read_script(
     Ok(ScriptText { name, text, weight, file: Some(path.to_owned()) })
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableTable {
+    name: String,
+    rows_per_scale: Option<u64>,
+    rows: Option<u64>,
+    children_of: Option<ChildrenTable>,
+    columns: Vec<ColumnTable>,
+    #[serde(default)]
+    primary_key: Vec<String>,
+    partition_by: Option<String>,
+    #[serde(default)]
+    tidy: Tidy,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChildrenTable {
+    table: String,
+    each: (u32, u32),
+}
+
+impl TableTable {
+    /// Returns the table, which comes after those of `before`, or the error in it.
+    fn read(self, before: &[TableSpec]) -> Result<TableSpec, String> {
+        let Self { name, columns, primary_key, partition_by, tidy, .. } = self;
+        let children = match self.children_of {
+            Some(ChildrenTable { table, .. }) if before.iter().all(|t| t.name != table) => {
+                return Err(format!(
+                    "table `{name}` is `children_of` `{table}`, which is no table before it"
+                ));
+            }
+            Some(ChildrenTable { table, each: (least, most) }) => Some(
+                families(&table, least, most)
+                    .map_err(|wrong| format!("table `{name}`: {wrong}"))?,
+            ),
+            None => None,
+        };
+        let context = TableContext { name: &name, families: children.as_ref() };
+        let columns = columns.into_iter().map(|column| column.into_spec(&context));
+        let columns = columns.collect::<Result<_, _>>();
+        let columns = columns.map_err(|wrong| format!("table `{name}`: {wrong}"))?;
+        let rows = match (self.rows_per_scale, self.rows, children) {
+            (Some(rows), None, None) => TableRows::PerScale(rows),
+            (None, Some(rows), None) => TableRows::Fixed(rows),
+            (None, None, Some(families)) => TableRows::Children(families),
+            _ => {
+                return Err(format!(
+                    "table `{name}` needs exactly one of rows_per_scale, rows, children_of"
+                ));
+            }
+        };
+        Ok(TableSpec { name, rows, columns, primary_key, partition_by, tidy })
+    }
+}
+
 /// Checks that the key and the partitions of `table` are of columns that are filled.
 fn check_table(
     table: &TableSpec,
@@ -189,6 +248,15 @@ fn check_table(
         return Err(wrong(format!("the primary key of `{name}` names `{key}`, which {what}")));
     }
     Ok(())
+}
+
+/// Reads `tables`, each with those before it.
+fn tables(tables: Vec<TableTable>) -> Result<Vec<TableSpec>, String> {
+    let mut read: Vec<TableSpec> = Vec::new();
+    for table in tables {
+        read.push(table.read(&read)?);
+    }
+    Ok(read)
 }
 
 /// Checks that `headline` names one of `scripts`.
@@ -220,7 +288,7 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
             name: name.to_owned(),
             schema: schema.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
             keys: file.data.keys.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
-            tables: file.data.table,
+            tables: tables(file.data.table).map_err(wrong)?,
             bytes_per_scale: file.data.bytes_per_scale.unwrap_or(0),
         },
     };

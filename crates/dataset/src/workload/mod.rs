@@ -5,6 +5,7 @@ mod file;
 
 use std::path::PathBuf;
 
+use pgdyno_engine::copy::Families;
 use pgdyno_model::{Advice, ClientGroup, FailureKind};
 use serde::Deserialize;
 use thiserror::Error;
@@ -52,6 +53,19 @@ pub struct DataSet {
 }
 
 impl DataSet {
+    /// Returns the rows of `table` at `scale` (count); `seed` draws those of children.
+    pub fn rows(&self, table: &TableSpec, scale: u32, seed: u64) -> u64 {
+        match &table.rows {
+            TableRows::PerScale(rows) => rows * u64::from(scale),
+            TableRows::Fixed(rows) => *rows,
+            TableRows::Children(families) => {
+                let parents = self.tables.iter().find(|table| table.name == families.parents);
+                let parents = parents.map_or(0, |parents| self.rows(parents, scale, seed));
+                families.children(seed, parents)
+            }
+        }
+    }
+
     /// Returns the names of all tables that its schema makes, filled or not.
     pub fn table_names(&self) -> Vec<&str> {
         let schema = self.schema.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
@@ -70,24 +84,32 @@ impl DataSet {
 }
 
 /// One table to fill.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TableSpec {
     /// Name of the table.
     pub name: String,
-    /// Rows for one unit of scale (count).
-    pub rows_per_scale: u64,
+    /// Number of rows.
+    pub rows: TableRows,
     /// The columns that are filled.
     pub columns: Vec<ColumnSpec>,
     /// The columns of the primary key, which is built after the rows are there. Empty if the table
     /// has none, or if its schema makes it.
-    #[serde(default)]
     pub primary_key: Vec<String>,
     /// The column by whose ranges the table may be partitioned: one filled with the row's number.
     pub partition_by: Option<String>,
     /// Maintenance after the table is filled.
-    #[serde(default)]
     pub tidy: Tidy,
+}
+
+/// Rows of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableRows {
+    /// So many for one unit of scale (count).
+    PerScale(u64),
+    /// So many at any scale (count).
+    Fixed(u64),
+    /// Children of another table's rows.
+    Children(Families),
 }
 
 /// Maintenance of a table after it is filled.

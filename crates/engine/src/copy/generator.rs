@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
+use super::family::Families;
+
 /// Generator of a column's values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Generator {
@@ -27,6 +29,13 @@ pub enum Generator {
         bytes: u32,
         /// Letters and digits that are drawn (bytes).
         drawn: u32,
+    },
+    /// Decimal digits, so many, drawn evenly, and text behind them.
+    Digits {
+        /// Digits (count).
+        count: u32,
+        /// Text behind them.
+        after: String,
     },
     /// Timestamps at equal steps.
     Moment {
@@ -61,6 +70,36 @@ pub enum Integers {
         /// Highest number.
         high: i64,
     },
+    /// Numbers from `low..=high`, of which some are much likelier than others: `((A | B) + shift) %
+    /// (high - low + 1) + low` for A drawn uniformly from `0..=mask` and B from `low..=high` (TPC
+    /// Benchmark C 5.11, 2.1.6).
+    NonUniform {
+        /// Highest number of A.
+        mask: u32,
+        /// Lowest number.
+        low: i64,
+        /// Highest number.
+        high: i64,
+        /// Number that is added.
+        shift: u32,
+    },
+    /// Children of the row (count).
+    Children(Families),
+    /// The row's number among its siblings, from 1.
+    ChildNumber(Families),
+    /// Numbers of the row's parent.
+    OfParent(Families, Box<Integers>),
+}
+
+/// The first rows of each so many: `rows` of `of`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Rows that belong to it (count).
+    pub rows: u64,
+    /// Rows after which it begins anew (count).
+    pub of: NonZeroU64,
+    /// Families whose parents are counted; none: the rows themselves.
+    pub families: Option<Families>,
 }
 
 /// Generator of values whose sizes differ.
@@ -74,6 +113,26 @@ pub enum Varying {
         least: u32,
         /// Greatest length (bytes).
         most: u32,
+        /// Text that stands at a drawn place within a share of the values; the share (0 to 1).
+        within: Option<(String, f64)>,
+    },
+    /// Words for the decimal digits of a number.
+    Spelled {
+        /// Number.
+        number: Integers,
+        /// Digits that are spelled, the last ones (count).
+        digits: u32,
+        /// Words for 0 to 9.
+        words: Box<[String; 10]>,
+    },
+    /// A value of one generator at a place, and of another elsewhere; null where there is none.
+    First {
+        /// Place.
+        place: Place,
+        /// Generator at the place.
+        first: Option<Box<Generator>>,
+        /// Generator elsewhere.
+        rest: Option<Box<Generator>>,
     },
     /// Text with the row's number in it.
     Numbered {

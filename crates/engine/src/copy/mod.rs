@@ -21,14 +21,17 @@
 //! # Ok::<(), pgdyno_engine::copy::CopyError>(())
 //! ```
 
+mod family;
 mod generator;
 mod number;
+mod open_field;
 mod piece;
 mod row_random;
 #[cfg(test)]
 mod tests;
 
-pub use generator::{ColumnKind, CopyError, Generator, Integers, Varying};
+pub use family::{Families, MOST_CHILDREN};
+pub use generator::{ColumnKind, CopyError, Generator, Integers, Place, Varying};
 use piece::{Column, Piece};
 pub use row_random::RowRandom;
 

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use super::family::DrawnFamilies;
 use super::row_random::RowRandom;
 
 /// A number that depends on the row's.
@@ -14,6 +15,11 @@ pub(super) enum Number {
     Permutation(Permutation),
     /// Lowest number, and the highest one's distance from it.
     Drawn(RowRandom, i64, u64),
+    /// Highest mask, what is added, lowest number, and how many numbers there are.
+    NonUniform(RowRandom, u64, u64, i64, u64),
+    Children(DrawnFamilies),
+    Sibling(DrawnFamilies),
+    OfParent(DrawnFamilies, Box<Number>),
     Moment(i64, i64),
 }
 
@@ -32,6 +38,15 @@ impl Number {
             Self::Drawn(draw, low, span) => {
                 draw.below_or_at(row, *span).wrapping_add_signed(*low).cast_signed()
             }
+            Self::NonUniform(draw, mask, shift, low, numbers) => {
+                let masked = draw.below_or_at_of(row, 1, *mask);
+                let drawn = draw.below_or_at_of(row, 0, numbers - 1).wrapping_add_signed(*low);
+                let turned = (masked | drawn).wrapping_add(*shift) % numbers;
+                turned.wrapping_add_signed(*low).cast_signed()
+            }
+            Self::Children(families) => families.count(row).cast_signed(),
+            Self::Sibling(families) => families.parent(row).1.cast_signed(),
+            Self::OfParent(families, number) => number.at(families.parent(row).0),
             Self::Moment(from, step) => {
                 from.wrapping_add(step.wrapping_mul((row - 1).cast_signed()))
             }

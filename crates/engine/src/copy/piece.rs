@@ -1,14 +1,13 @@
-//! Parts of a row: fields of fixed size, and fields whose size depends on the row.
+//! Parts of a row: fields of fixed size, and at most one whose size depends on the row.
 
 use std::num::NonZeroU64;
 
-use super::generator::{ColumnKind, CopyError, Generator, Integers, Varying};
+use super::family::{DrawnFamilies, Families};
+use super::generator::{ColumnKind, CopyError, Generator, Integers};
 use super::number::{Number, Permutation};
+use super::open_field::OpenField;
 use super::row_random::RowRandom;
-use crate::digits;
 
-/// Length of a field that is null.
-const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 /// Decimal digits in a digit of `numeric`.
 const GROUP: u32 = 4;
 /// Groups before the point of a decimal fraction: enough for twelve digits.
@@ -34,30 +33,10 @@ enum Patch {
         bytes: usize,
         draw: RowRandom,
     },
-}
-
-/// Field whose size depends on the row.
-#[derive(Clone, Debug)]
-enum OpenField {
-    Numbered {
-        before: Vec<u8>,
-        after: Vec<u8>,
-    },
-    Letters {
-        least: u32,
-        more: u32,
+    Digits {
+        at: usize,
+        bytes: usize,
         draw: RowRandom,
-    },
-    /// Sums of the weights up to each field, and the fields with their lengths.
-    Choice {
-        draw: RowRandom,
-        fields: Vec<(u64, Vec<u8>)>,
-    },
-    /// Null where what is drawn lies below the limit.
-    Nullable {
-        draw: RowRandom,
-        below: u64,
-        other: Box<Piece>,
     },
 }
 
@@ -81,17 +60,21 @@ pub(super) struct Column<'a> {
 
 impl Column<'_> {
     /// Returns the random numbers of the column's values.
-    fn draw(&self) -> RowRandom {
+    pub(super) fn draw(&self) -> RowRandom {
         RowRandom::new(self.seed, self.table, self.name)
     }
 
-    /// Returns the random numbers by which rows of the column are null.
-    fn null_draw(&self) -> RowRandom {
-        RowRandom::new(self.seed, self.table, &format!("{}\0null", self.name))
+    /// Returns random numbers of the column for another `purpose`.
+    pub(super) fn draw_for(&self, purpose: &str) -> RowRandom {
+        RowRandom::new(self.seed, self.table, &format!("{}\0{purpose}", self.name))
+    }
+
+    pub(super) fn drawn(&self, families: &Families) -> DrawnFamilies {
+        DrawnFamilies::new(families, self.seed)
     }
 
     /// Checks that the column is of `kind`: `generator` gives nothing else.
-    fn wants(
+    pub(super) fn wants(
         &self,
         kind: ColumnKind,
         generator: &'static str,
@@ -101,7 +84,7 @@ impl Column<'_> {
     }
 }
 
-fn push_length(out: &mut Vec<u8>, length: usize) {
+pub(super) fn push_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
 }
 
@@ -143,6 +126,9 @@ impl Piece {
                 Patch::Letters { at, bytes, draw } => {
                     draw.letters(row, &mut place[*at..at + bytes]);
                 }
+                Patch::Digits { at, bytes, draw } => {
+                    draw.digits(row, &mut place[*at..at + bytes]);
+                }
             }
         }
     }
@@ -179,6 +165,15 @@ impl Piece {
                     self.patches.push(Patch::Letters { at, bytes: drawn, draw });
                 }
             }
+            Generator::Digits { count, after } => {
+                column.wants(ColumnKind::Text, "digits", "text")?;
+                let bytes = *count as usize;
+                push_length(&mut self.template, bytes + after.len());
+                let at = self.template.len();
+                self.template.resize(at + bytes, b'0');
+                self.template.extend_from_slice(after.as_bytes());
+                self.patches.push(Patch::Digits { at, bytes, draw: column.draw() });
+            }
             Generator::Varying(varying) => self.then = Some(OpenField::new(varying, column)?),
         }
         Ok(())
@@ -186,27 +181,7 @@ impl Piece {
 
     /// Adds an integer, if the column's type holds all that `integers` gives.
     fn integer(&mut self, integers: &Integers, column: &Column<'_>) -> Result<(), CopyError> {
-        let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let draw = column.draw();
-        let (generator, value, low, high) = match integers {
-            Integers::Counter { every, cycle, from } => {
-                let groups = (column.rows.max(1) - 1) / *every;
-                let cycle = cycle.map_or(0, NonZeroU64::get);
-                let last = if cycle > 0 { groups.min(cycle - 1) } else { groups };
-                let value = match (every.get(), cycle) {
-                    (1, 0) => Number::Row(from.wrapping_sub(1)),
-                    _ => Number::Counter(*every, cycle, *from),
-                };
-                ("a counter", value, *from, from.saturating_add(whole(last)))
-            }
-            Integers::Permutation(of) => {
-                let value = Number::Permutation(Permutation::new(draw, *of));
-                ("permutation", value, 1, whole(of.get()))
-            }
-            Integers::Uniform { low, high } => {
-                ("uniform", Number::Drawn(draw, *low, span(*low, *high)), *low, *high)
-            }
-        };
+        let (generator, value, (low, high)) = number(integers, column, column.rows);
         let Some(holds) = column.kind.integers() else {
             return Err(CopyError::Type { generator, gives: "whole numbers" });
         };
@@ -239,68 +214,49 @@ impl Piece {
     }
 }
 
-impl OpenField {
-    fn new(varying: &Varying, column: &Column<'_>) -> Result<Self, CopyError> {
-        let draw = column.draw();
-        Ok(match varying {
-            Varying::Choice(values) => {
-                let mut sum = 0;
-                let field = |(weight, value): &(u32, Vec<u8>)| {
-                    sum += u64::from(*weight);
-                    let mut field = Vec::new();
-                    push_length(&mut field, value.len());
-                    field.extend_from_slice(value);
-                    (sum, field)
-                };
-                Self::Choice { draw, fields: values.iter().map(field).collect() }
-            }
-            Varying::Letters { least, most } => {
-                column.wants(ColumnKind::Text, "letters", "text")?;
-                Self::Letters { least: *least, more: most.saturating_sub(*least), draw }
-            }
-            Varying::Numbered { before, after } => {
-                column.wants(ColumnKind::Text, "numbered", "text")?;
-                let (before, after) = (before.clone().into_bytes(), after.clone().into_bytes());
-                Self::Numbered { before, after }
-            }
-            Varying::Nullable { share, other } => {
-                let mut piece = Piece::default();
-                piece.field(other, column)?;
-                // At 1 all but one of 2^64 draws.
-                let below = (share.clamp(0.0, 1.0) * 2_f64.powi(64)) as u64;
-                Self::Nullable { draw: column.null_draw(), below, other: Box::new(piece) }
-            }
-        })
-    }
-
-    fn write(&self, row: u64, out: &mut Vec<u8>) {
-        let at = out.len();
-        match self {
-            Self::Numbered { before, after } => {
-                out.extend([0; 4]);
-                out.extend_from_slice(before);
-                digits::write(row, out);
-                out.extend_from_slice(after);
-                let length = u32::try_from(out.len() - at - 4).unwrap_or(u32::MAX);
-                out[at..at + 4].copy_from_slice(&length.to_be_bytes());
-            }
-            Self::Letters { least, more, draw } => {
-                // Letters begin with draw 0, which a length may not share.
-                let length = least + draw.below_or_at_of(row, u64::MAX, (*more).into()) as u32;
-                push_length(out, length as usize);
-                out.resize(at + 4 + length as usize, b' ');
-                draw.letters(row, &mut out[at + 4..]);
-            }
-            Self::Choice { draw, fields } => {
-                let weight = fields.last().map_or(1, |(sum, _)| *sum);
-                let drawn = draw.below_or_at(row, weight.saturating_sub(1));
-                let field = fields.iter().find(|(sum, _)| drawn < *sum);
-                out.extend_from_slice(field.map_or(&NULL[..], |(_, field)| field.as_slice()));
-            }
-            Self::Nullable { draw, below, other } => match draw.bits(row, 0) < *below {
-                true => out.extend_from_slice(&NULL),
-                false => other.write(row, out),
-            },
+/// Returns the name of `integers`, the numbers for `rows` rows, and the lowest and the highest one.
+pub(super) fn number(
+    integers: &Integers,
+    column: &Column<'_>,
+    rows: u64,
+) -> (&'static str, Number, (i64, i64)) {
+    let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let draw = column.draw();
+    match integers {
+        Integers::Counter { every, cycle, from } => {
+            let groups = (rows.max(1) - 1) / *every;
+            let cycle = cycle.map_or(0, NonZeroU64::get);
+            let last = if cycle > 0 { groups.min(cycle - 1) } else { groups };
+            let value = match (every.get(), cycle) {
+                (1, 0) => Number::Row(from.wrapping_sub(1)),
+                _ => Number::Counter(*every, cycle, *from),
+            };
+            ("a counter", value, (*from, from.saturating_add(whole(last))))
+        }
+        Integers::Permutation(of) => {
+            let value = Number::Permutation(Permutation::new(draw, *of));
+            ("permutation", value, (1, whole(of.get())))
+        }
+        Integers::Uniform { low, high } => {
+            ("uniform", Number::Drawn(draw, *low, span(*low, *high)), (*low, *high))
+        }
+        Integers::NonUniform { mask, low, high, shift } => {
+            let numbers = span(*low, *high).saturating_add(1);
+            let value =
+                Number::NonUniform(draw, u64::from(*mask), u64::from(*shift), *low, numbers);
+            ("non_uniform", value, (*low, *high))
+        }
+        Integers::Children(families) => {
+            let range = (families.least.into(), families.most.into());
+            ("children", Number::Children(column.drawn(families)), range)
+        }
+        Integers::ChildNumber(families) => {
+            let range = (1, families.most.into());
+            ("child_number", Number::Sibling(column.drawn(families)), range)
+        }
+        Integers::OfParent(families, other) => {
+            let (_, value, range) = number(other, column, families.most_parents(rows));
+            ("of_parent", Number::OfParent(column.drawn(families), Box::new(value)), range)
         }
     }
 }

@@ -49,6 +49,18 @@ impl RowRandom {
         ((u128::from(self.bits(row, more)) * (u128::from(most) + 1)) >> 64) as u64
     }
 
+    /// Fills `place` with decimal digits for `row`.
+    #[inline]
+    pub(super) fn digits(self, row: u64, place: &mut [u8]) {
+        for (more, eight) in (0_u64..).zip(place.chunks_mut(8)) {
+            let mut drawn = self.below_or_at_of(row, more, 99_999_999);
+            for byte in eight {
+                *byte = b'0' + (drawn % 10) as u8;
+                drawn /= 10;
+            }
+        }
+    }
+
     /// Fills `place` with letters and digits for `row`.
     #[inline]
     pub fn letters(self, row: u64, place: &mut [u8]) {

@@ -139,7 +139,7 @@ fn blocks_hold_the_rows_one_after_the_other() {
     ]);
     let last = writer(&[(
         "l",
-        Generator::Varying(Varying::Letters { least: 0, most: 9 }),
+        Generator::Varying(Varying::Letters { least: 0, most: 9, within: None }),
         ColumnKind::Text,
     )]);
     for w in [&fixed, &varied, &last] {
@@ -205,7 +205,7 @@ fn a_permutation_has_each_number_once_in_each_block() {
 #[test]
 fn letters_have_every_length_and_choices_their_weights() {
     let drawn = values(
-        Generator::Varying(Varying::Letters { least: 8, most: 11 }),
+        Generator::Varying(Varying::Letters { least: 8, most: 11, within: None }),
         ColumnKind::Text,
         4_000,
     );
@@ -257,4 +257,96 @@ fn a_decimal_fraction_is_in_groups_of_four_digits() {
     let refused = Generator::Decimal { low: 0, high: 9, digits: 2 };
     let refused = RowWriter::new(1, "t", 1, &[("x", refused, ColumnKind::Int4)]).unwrap_err().1;
     assert!(matches!(refused, CopyError::Type { generator: "decimal", .. }));
+}
+
+fn text(fields: &[Vec<u8>], field: usize) -> String {
+    String::from_utf8(fields[field].clone()).unwrap()
+}
+
+fn int4(fields: &[Vec<u8>], field: usize) -> i32 {
+    i32::from_be_bytes(fields[field].clone().try_into().unwrap())
+}
+
+#[test]
+fn children_know_their_parent_and_parents_count_them() {
+    let families = Families { parents: "orders".into(), least: 2, most: 4 };
+    let of_three = NonZeroU64::new(3).unwrap();
+    let in_turn = Integers::Counter { every: NonZeroU64::MIN, cycle: Some(of_three), from: 1 };
+    let place = Place { rows: 2, of: of_three, families: Some(families.clone()) };
+    let paid = Varying::First { place, first: Some(Box::new(uniform(7, 7))), rest: None };
+    let integer = |integers| Generator::Integer(integers);
+    let lines = [
+        (
+            "order",
+            integer(Integers::OfParent(families.clone(), Box::new(in_turn))),
+            ColumnKind::Int4,
+        ),
+        ("number", integer(Integers::ChildNumber(families.clone())), ColumnKind::Int4),
+        ("paid", Generator::Varying(paid), ColumnKind::Int4),
+    ];
+    let orders = [("lines", integer(Integers::Children(families.clone())), ColumnKind::Int4)];
+    let children = families.children(9, 20);
+    let lines = RowWriter::new(9, "lines", children, &lines).unwrap();
+    let orders = RowWriter::new(9, "orders", 20, &orders).unwrap();
+    let mut line = 0;
+    for order in 1..=20 {
+        let count = int4(&fields(&row(&orders, order)), 0);
+        for number in 1..=count {
+            line += 1;
+            let found = fields(&row(&lines, line));
+            let place = i32::try_from((order - 1) % 3).unwrap();
+            assert_eq!((int4(&found, 0), int4(&found, 1)), (place + 1, number));
+            // A null has no bytes.
+            assert_eq!(found[2].len(), if place < 2 { 4 } else { 0 }, "order {order}");
+        }
+    }
+    assert_eq!(line, children);
+}
+
+#[test]
+fn last_names_and_their_numbers_are_those_of_tpc_c() {
+    let words = ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
+    let words = Box::new(words.map(str::to_owned));
+    let in_turn = Integers::Counter { every: NonZeroU64::MIN, cycle: None, from: 0 };
+    let spelled = Varying::Spelled { number: in_turn, digits: 3, words };
+    let w = writer(&[("last", Generator::Varying(spelled), ColumnKind::Text)]);
+    // The specification's own example: 371 is PRICALLYOUGHT.
+    assert_eq!(text(&fields(&row(&w, 372)), 0), "PRICALLYOUGHT");
+    assert_eq!(text(&fields(&row(&w, 41)), 0), "BARPRESBAR");
+
+    let non_uniform = Integers::NonUniform { mask: 255, low: 0, high: 999, shift: 100 };
+    let w = writer(&[("n", Generator::Integer(non_uniform), ColumnKind::Int4)]);
+    let mut seen = vec![0_u32; 1000];
+    for n in 1..=40_000 {
+        let value = int4(&fields(&row(&w, n)), 0);
+        seen[usize::try_from(value).unwrap()] += 1;
+    }
+    // Bits that are set in A or B are likelier: 255, moved by 100, is drawn most.
+    let likeliest = (0..1000).max_by_key(|n| seen[*n]).unwrap();
+    assert_eq!((likeliest + 1000 - 100) % 1000 % 256, 255, "{likeliest}");
+    assert!(seen[355] > 10 * seen[100].max(1), "{} {}", seen[355], seen[100]);
+}
+
+#[test]
+fn digits_and_texts_within_letters_stand_where_they_belong() {
+    let digits = Generator::Digits { count: 4, after: "11111".into() };
+    let within = Some(("ORIGINAL".to_owned(), 0.1));
+    let letters = Generator::Varying(Varying::Letters { least: 26, most: 50, within });
+    let w = writer(&[("zip", digits, ColumnKind::Text), ("data", letters, ColumnKind::Text)]);
+    let (mut zips, mut originals, mut places) = (BTreeSet::new(), 0, BTreeSet::new());
+    for n in 1..=2000 {
+        let found = fields(&row(&w, n));
+        let (zip, data) = (text(&found, 0), text(&found, 1));
+        assert!(zip.len() == 9 && zip.ends_with("11111"), "{zip}");
+        assert!(zip.bytes().all(|byte| byte.is_ascii_digit()), "{zip}");
+        assert!((26..=50).contains(&data.len()), "{data}");
+        zips.insert(zip);
+        if let Some(at) = data.find("ORIGINAL") {
+            originals += 1;
+            places.insert(at);
+        }
+    }
+    // 200 of 2,000, with a standard deviation of 13.
+    assert!(zips.len() > 1700 && (133..=267).contains(&originals), "{originals}");
+    assert!(places.len() > 20, "{places:?}");
 }

@@ -318,13 +318,34 @@ fn tables_of_others_stay_and_ours_go_only_when_asked() {
     server.assert_no_trace("one");
 }
 
+/// Tables of which one has children in another, and one whose rows do not grow.
+const FAMILIES: &str = "[[data.table]]\nname = \"orders\"\nrows_per_scale = 500\ncolumns = [\n\
+    { name = \"id\", row_number = true }, { name = \"lines\", children = [5, 15] },\n\
+    { name = \"carrier\", first = { rows = 70, of = 100, value = { uniform = [1, 10] } } },\n\
+    { name = \"zip\", digits = { count = 4, after = \"11111\" } } ]\n\
+    [[data.table]]\nname = \"lines\"\nchildren_of = { table = \"orders\", each = [5, 15] }\n\
+    primary_key = [\"order_id\", \"number\"]\ncolumns = [\n\
+    { name = \"order_id\", of_parent = { row_number = true } },\n\
+    { name = \"number\", child_number = true },\n\
+    { name = \"delivered\", first = { rows = 70, of = 100, parents = true, \
+    value = { constant = \"2013-04-11\" } } },\n\
+    { name = \"name\", spelled = { digits = 2, number = { counter = { cycle = 100, from = 0 } }, \
+    words = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\"] } },\n\
+    { name = \"supplier\", non_uniform = { mask = 255, from = 1, to = 1000 } } ]\n\
+    [[data.table]]\nname = \"items\"\nrows = 1000\ncolumns = [\n\
+    { name = \"id\", row_number = true },\n\
+    { name = \"data\", letters = [26, 50], within = { text = \"ORIGINAL\", share = 0.1 } } ]\n";
+
 /// Makes a workload with columns of many types in `folder`.
 fn many_types(folder: &Path, uniform: &str) -> String {
     let schema = "CREATE TABLE things (id bigint, kind smallint, name text, qq numeric, born date, \
                   at timestamptz, seen timestamp(0), pad varchar(20), untold int DEFAULT 5, \
                   note text DEFAULT 'mine', mark varchar(20), \
                   credit char(2), tax numeric(4,4), amount numeric(12,2), district smallint, \
-                  shuffled int, carrier int, label text);";
+                  shuffled int, carrier int, label text); \
+                  CREATE TABLE orders (id int, lines int, carrier int, zip char(9)); \
+                  CREATE TABLE lines (order_id int, number int, delivered timestamptz, \
+                  name text, supplier int); CREATE TABLE items (id int, data text);";
     let toml = format!(
         "description = \"types\"\n[data]\nschema = \"schema.sql\"\nbytes_per_scale = 1000\n\
          [[data.table]]\nname = \"things\"\nrows_per_scale = 500\nprimary_key = [\"id\"]\n\
@@ -346,6 +367,7 @@ fn many_types(folder: &Path, uniform: &str) -> String {
          {{ name = \"shuffled\", permutation = 50 }},\n\
          {{ name = \"carrier\", uniform = [1, 10], null = 0.3 }},\n\
          {{ name = \"label\", letters = [8, 16] }} ]\n\
+         {FAMILIES}\
          [[script]]\nfile = \"s.sql\"\n"
     );
     for (name, text) in
@@ -395,6 +417,19 @@ fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
                   count(DISTINCT shuffled) FROM things GROUP BY (id - 1) / 50) b \
                   WHERE count = 50";
     assert_eq!(server.ask("types", blocks), "1275", "1 to 50, each once");
+    let families = "SELECT concat_ws(' ', (SELECT count(*) FROM orders), min(o.lines), \
+                    max(o.lines), bool_and(o.lines = l.count AND l.max = l.count AND l.min = 1), \
+                    bool_and((o.carrier IS NULL) = ((o.id - 1) % 100 >= 70)), \
+                    bool_and(l.delivered = CASE WHEN o.carrier IS NULL THEN 0 ELSE l.count END), \
+                    bool_and(zip ~ '^[0-9]{4}11111$')) FROM orders o JOIN (SELECT order_id, \
+                    count(*), max(number), min(number), count(delivered) AS delivered \
+                    FROM lines GROUP BY order_id) l ON o.id = l.order_id";
+    assert_eq!(server.ask("types", families), "1000 5 15 t t t t");
+    let rest = "SELECT concat_ws(' ', (SELECT count(DISTINCT name) FROM lines), \
+                (SELECT min(supplier) >= 1 AND max(supplier) <= 1000 FROM lines), \
+                (SELECT count(*) FROM items), \
+                (SELECT avg((data LIKE '%ORIGINAL%')::int) BETWEEN 0.05 AND 0.15 FROM items))";
+    assert_eq!(server.ask("types", rest), "100 t 1000 t");
 
     many_types(server.home.path(), "[3, 70000]");
     let refused = words(&quietly(&server.load_of(&folder, "wide")).unwrap_err());

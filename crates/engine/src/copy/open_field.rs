@@ -1,0 +1,193 @@
+//! Fields whose size depends on the row.
+
+use std::num::NonZeroU64;
+
+use super::family::DrawnFamilies;
+use super::generator::{ColumnKind, CopyError, Generator, Place, Varying};
+use super::number::Number;
+use super::piece::{Column, Piece, number, push_length};
+use super::row_random::RowRandom;
+use crate::digits;
+
+/// Length of a field that is null.
+const NULL: [u8; 4] = (-1_i32).to_be_bytes();
+
+/// Field whose size depends on the row.
+#[derive(Clone, Debug)]
+pub(super) enum OpenField {
+    Numbered {
+        before: Vec<u8>,
+        after: Vec<u8>,
+    },
+    Letters {
+        least: u32,
+        more: u32,
+        draw: RowRandom,
+        within: Option<Within>,
+    },
+    Spelled {
+        number: Number,
+        digits: u32,
+        words: Box<[String; 10]>,
+    },
+    /// Rows of a place, of so many each, counted by parents if there are any; null without a piece.
+    First {
+        rows: u64,
+        of: NonZeroU64,
+        parents: Option<DrawnFamilies>,
+        first: Option<Box<Piece>>,
+        rest: Option<Box<Piece>>,
+    },
+    /// Sums of the weights up to each field, and the fields with their lengths.
+    Choice {
+        draw: RowRandom,
+        fields: Vec<(u64, Vec<u8>)>,
+    },
+    /// Null where what is drawn lies below the limit.
+    Nullable {
+        draw: RowRandom,
+        below: u64,
+        other: Box<Piece>,
+    },
+}
+
+/// Text within letters, where what is drawn lies below the limit.
+#[derive(Clone, Debug)]
+pub(super) struct Within {
+    text: Vec<u8>,
+    draw: RowRandom,
+    below: u64,
+}
+
+/// Returns the piece of one field that `generator` fills; none without one.
+fn piece(
+    generator: Option<&Generator>,
+    column: &Column<'_>,
+) -> Result<Option<Box<Piece>>, CopyError> {
+    let Some(generator) = generator else { return Ok(None) };
+    let mut piece = Piece::default();
+    piece.field(generator, column)?;
+    Ok(Some(Box::new(piece)))
+}
+
+/// Returns the 64-bit numbers (count) of which a `share` lies below it. At 1 all but one do.
+fn below(share: f64) -> u64 {
+    (share.clamp(0.0, 1.0) * 2_f64.powi(64)) as u64
+}
+
+/// Appends a field's value by `write`, behind its length.
+fn with_length(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.extend([0; 4]);
+    write(out);
+    let length = u32::try_from(out.len() - at - 4).unwrap_or(u32::MAX);
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+impl OpenField {
+    pub(super) fn new(varying: &Varying, column: &Column<'_>) -> Result<Self, CopyError> {
+        let draw = column.draw();
+        Ok(match varying {
+            Varying::Choice(values) => {
+                let mut sum = 0;
+                let field = |(weight, value): &(u32, Vec<u8>)| {
+                    sum += u64::from(*weight);
+                    let mut field = Vec::new();
+                    push_length(&mut field, value.len());
+                    field.extend_from_slice(value);
+                    (sum, field)
+                };
+                Self::Choice { draw, fields: values.iter().map(field).collect() }
+            }
+            Varying::Letters { least, most, within } => {
+                column.wants(ColumnKind::Text, "letters", "text")?;
+                let within = within.as_ref().map(|(text, share)| Within {
+                    text: text.clone().into_bytes(),
+                    draw: column.draw_for("within"),
+                    below: below(*share),
+                });
+                Self::Letters { least: *least, more: most.saturating_sub(*least), draw, within }
+            }
+            Varying::Spelled { number: of, digits, words } => {
+                column.wants(ColumnKind::Text, "spelled", "text")?;
+                let (_, number, _) = number(of, column, column.rows);
+                Self::Spelled { number, digits: *digits, words: words.clone() }
+            }
+            Varying::First { place: Place { rows, of, families }, first, rest } => Self::First {
+                rows: *rows,
+                of: *of,
+                parents: families.as_ref().map(|families| column.drawn(families)),
+                first: piece(first.as_deref(), column)?,
+                rest: piece(rest.as_deref(), column)?,
+            },
+            Varying::Numbered { before, after } => {
+                column.wants(ColumnKind::Text, "numbered", "text")?;
+                let (before, after) = (before.clone().into_bytes(), after.clone().into_bytes());
+                Self::Numbered { before, after }
+            }
+            Varying::Nullable { share, other } => {
+                let mut piece = Piece::default();
+                piece.field(other, column)?;
+                let draw = column.draw_for("null");
+                Self::Nullable { draw, below: below(*share), other: Box::new(piece) }
+            }
+        })
+    }
+
+    pub(super) fn write(&self, row: u64, out: &mut Vec<u8>) {
+        match self {
+            Self::Numbered { before, after } => with_length(out, |out| {
+                out.extend_from_slice(before);
+                digits::write(row, out);
+                out.extend_from_slice(after);
+            }),
+            Self::Letters { least, more, draw, within } => {
+                // Letters begin with draw 0, which a length may not share.
+                let length = least + draw.below_or_at_of(row, u64::MAX, (*more).into()) as u32;
+                push_length(out, length as usize);
+                let at = out.len();
+                out.resize(at + length as usize, b' ');
+                draw.letters(row, &mut out[at..]);
+                if let Some(within) = within {
+                    within.write(row, &mut out[at..]);
+                }
+            }
+            Self::Spelled { number, digits, words } => with_length(out, |out| {
+                let number = number.at(row).unsigned_abs();
+                for place in (0..*digits).rev() {
+                    let digit = number / 10_u64.pow(place) % 10;
+                    out.extend_from_slice(words[digit as usize].as_bytes());
+                }
+            }),
+            Self::First { rows, of, parents, first, rest } => {
+                let counted = parents.as_ref().map_or(row, |parents| parents.parent(row).0);
+                let is_first = (counted - 1) % *of < *rows;
+                match if is_first { first } else { rest } {
+                    Some(piece) => piece.write(row, out),
+                    None => out.extend_from_slice(&NULL),
+                }
+            }
+            Self::Choice { draw, fields } => {
+                let weight = fields.last().map_or(1, |(sum, _)| *sum);
+                let drawn = draw.below_or_at(row, weight.saturating_sub(1));
+                let field = fields.iter().find(|(sum, _)| drawn < *sum);
+                out.extend_from_slice(field.map_or(&NULL[..], |(_, field)| field.as_slice()));
+            }
+            Self::Nullable { draw, below, other } => match draw.bits(row, 0) < *below {
+                true => out.extend_from_slice(&NULL),
+                false => other.write(row, out),
+            },
+        }
+    }
+}
+
+impl Within {
+    /// Writes the text at a drawn place of `letters`, if they are among those that have it.
+    fn write(&self, row: u64, letters: &mut [u8]) {
+        let Some(room) = letters.len().checked_sub(self.text.len()) else { return };
+        if self.draw.bits(row, 0) < self.below {
+            let at = self.draw.below_or_at_of(row, 1, room as u64) as usize;
+            letters[at..at + self.text.len()].copy_from_slice(&self.text);
+        }
+    }
+}
