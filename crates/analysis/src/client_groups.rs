@@ -5,7 +5,7 @@ use pgdyno_model::{ClientGroup, Latencies, Measurement, Treatment};
 use super::treatment::tps_view;
 use super::view::{GroupView, LatencyView};
 
-/// What each group of a treatment's clients did; empty where clients have no groups.
+/// Figures of each group of a treatment's clients; empty where clients have no groups.
 #[derive(Default)]
 pub(super) struct GroupSamples(Vec<GroupSample>);
 

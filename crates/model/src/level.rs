@@ -250,7 +250,7 @@ impl Key {
         [names @ .., _group, _setting] => names,
         _ => &[],
     };
-    /// What the keys of groups begin with.
+    /// Beginning of the keys of groups.
     pub const GROUPS: &str = "groups.";
 
     /// Whether the key applies only to a server that pgdyno makes.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::{self, Ended, World, elements, emulates_disks, lying_server};
-use pgdyno_test_support::{RELEASE_MOUNTS, assert_contains, needs, test_name};
+use pgdyno_test_support::{RELEASE_MOUNTS, assert_contains, needs};
 use serde_json::Value;
 
 /// There if the kernel mounts two clones of a btrfs at a time.
@@ -44,32 +44,17 @@ fn count(value: &Value) -> u64 {
 }
 
 #[test]
-fn honest_filesystems_keep_what_was_acknowledged_at_every_flush() {
-    assert_honest(test_name!(), "10ms", |filesystem, program| {
-        filesystem == "ext4" && program.is_empty()
-    });
-}
-
-#[test]
 #[ignore = "long: `just crash-states`"]
-fn honest_filesystems_keep_what_was_acknowledged_in_longer_stretches() {
+fn honest_filesystems_keep_what_was_acknowledged_at_every_flush() {
+    needs!(emulates_disks);
     let load = std::env::var("PGDYNO_STATES_LOAD").unwrap_or("250ms".into());
-    assert_honest(test_name!(), &load, |_, _| true);
-}
-
-/// Judges every flush of stretches of `load` on the filesystems that `is_asked` names with the
-/// option of the PostgreSQL on them: the machine's own has none. Where PGDYNO_TEST_POSTGRESQL names
-/// a folder, version 18 takes part.
-fn assert_honest(test: &str, load: &str, is_asked: impl Fn(&str, &str) -> bool) {
-    if !emulates_disks(test) {
-        return;
-    }
+    // Where PGDYNO_TEST_POSTGRESQL names a folder, version 18 takes part.
     let newest = std::env::var("PGDYNO_TEST_POSTGRESQL");
     let newest = newest.map(|folder| format!(" --set postgres.bindir={folder}/18/bin"));
     let programs: Vec<String> = std::iter::once(String::new()).chain(newest).collect();
     let all = ["ext4", "xfs", "btrfs"].into_iter();
     let pairs = all.flat_map(|filesystem| programs.iter().map(move |of| (filesystem, of)));
-    for (filesystem, of) in pairs.filter(|(filesystem, of)| is_asked(filesystem, of)) {
+    for (filesystem, of) in pairs {
         let on = format!("{filesystem}{of}");
         let world = World::new();
         let options = format!("--exhaustive=flushes --jobs 2 --load {load} --filesystem {on}");

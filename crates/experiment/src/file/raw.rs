@@ -38,7 +38,7 @@ pub(super) struct File {
     workload: WorkloadTable,
     /// The load that clients offer.
     load: LoadTable,
-    /// What groups of the workload's clients have instead of their own, by the group's name.
+    /// Values of groups of the workload's clients, by the group's name, over their own.
     groups: BTreeMap<String, super::groups::GroupTable>,
     /// Processes or hosts that offer the load together.
     generators: super::generators::GeneratorsTable,

@@ -492,7 +492,8 @@ fn programs_that_factors_name_are_found_from_the_files_folder() {
 #[test]
 fn groups_of_clients_are_set_below_their_names() {
     let text = "[groups.readers]\nclients = 8\nrate = [[\"10s\", 5], [\"5s\", 5, 50]]\n\
-                [groups.b]\nthink_time = \"40ms\"\npostgres.dsn = \"host=replica password=hunter2\"\n\
+                [groups.b]\nthink_time = \"40ms\"\n\
+                postgres.dsn = \"host=replica password=hunter2\"\n\
                 [postgres]\ndsn = \"host=primary\"\n\
                 [factors]\ngroups.b.clients = [1, 2]\n\
                 mix = { a = { groups.b = { postgres.dsn = \"host=second\" } } }\n";

@@ -114,7 +114,8 @@ fn a_group_on_a_standby_waits_until_it_has_replayed_the_data() {
         &format!(
             "description = 'mixed'\ndata = {{ of = '{}' }}\n\
              [[group]]\nname = 'writers'\nclients = 1\nscript = [{{ file = 'write.sql' }}]\n\
-             [[group]]\nname = 'readers'\nclients = 2\nrate = 50\nscript = [{{ file = 'read.sql' }}]\n",
+             [[group]]\nname = 'readers'\nclients = 2\nrate = 50\n\
+             script = [{{ file = 'read.sql' }}]\n",
             data.display()
         ),
     );

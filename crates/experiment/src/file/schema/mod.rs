@@ -312,8 +312,8 @@ impl JsonSchema for Bundle {
 /// Keys of groups of clients below their names; `levels` is the schema of a list or a table.
 fn groups(levels: &Value) -> Value {
     json!({
-        "description": "Keys of the workload's groups of clients: `groups.NAME.KEY`, each a list of \
-                        levels. The keys are those of `[groups.NAME]`.",
+        "description": "Keys of the workload's groups of clients: `groups.NAME.KEY`, each a list \
+                        of levels. The keys are those of `[groups.NAME]`.",
         "type": "object",
         "additionalProperties": {
             "type": "object",

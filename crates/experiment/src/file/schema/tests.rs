@@ -106,7 +106,7 @@ fn unusual_spellings_that_the_parser_takes_are_valid() {
         "[factors]\n\"groups.readers.clients\" = [1, 2]\n",
         "[factors]\ngroups.readers.clients = [1, 2]\ngroups.writers.rate = [10, \"20 for 1m\"]\n",
         "[factors]\ngroups = { few = { clients = 1 }, many = { clients = 8 } }\n",
-        "[factors]\nmix = { a = { groups.readers = { clients = 2, think_time = \"1s\" } }, b = {} }\n",
+        "[factors]\nmix = { a = { groups.b = { clients = 2, think_time = \"1s\" } }, b = {} }\n",
         "[groups.readers]\nclients = 8\nrate = [[\"10s\", 5], [\"5s\", 5, 50]]\n\
          [groups.b]\nthink_time = \"40ms\"\npostgres.dsn = \"host=replica\"\n\
          [postgres]\ndsn = \"host=primary\"\n",
