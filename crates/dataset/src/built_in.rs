@@ -31,6 +31,19 @@ pub(crate) static WORKLOADS: &[(&str, Files)] = &[
     folder!("select-only", ["select-only.sql", "workload.toml"]),
     folder!("simple-update", ["simple-update.sql", "workload.toml"]),
     folder!("tpcb-like", ["schema.sql", "tpcb-like.sql", "workload.toml"]),
+    folder!(
+        "tprocc",
+        [
+            "delivery.sql",
+            "keys.sql",
+            "new_order.sql",
+            "order_status.sql",
+            "payment.sql",
+            "schema.sql",
+            "stock_level.sql",
+            "workload.toml"
+        ]
+    ),
     folder!("user-login", ["login.sql", "schema.sql", "workload.toml"]),
     folder!("user-login-setrandom", ["login.sql", "workload.toml"]),
     folder!("user-logout", ["logout.sql", "workload.toml"]),

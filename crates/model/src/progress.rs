@@ -386,6 +386,11 @@ pub enum Activity {
         /// WAL that is left to replay (bytes).
         behind: i64,
     },
+    /// The workload's conditions are checked.
+    CheckingConsistency {
+        /// The workload.
+        workload: String,
+    },
     /// Storage and cluster for crash tests are made.
     MakingTestBed {
         /// Server or treatment under test.

@@ -214,6 +214,9 @@ pub fn activity(activity: &Activity) -> String {
             let behind = Bytes(u64::try_from(*behind).unwrap_or(0));
             format!("waiting for the replica {server}, which has {behind} of WAL to replay")
         }
+        Activity::CheckingConsistency { workload } => {
+            format!("checking the conditions of {workload}")
+        }
         Activity::MakingTestBed { subject } => {
             format!("crash: making storage and cluster for {subject}")
         }

@@ -10,7 +10,8 @@ use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 
 use super::{
-    Count, DataSet, ScriptText, TableRows, TableSpec, Tidy, Workload, WorkloadError, names,
+    Consistency, Count, DataSet, ScriptText, TableRows, TableSpec, Tidy, Workload, WorkloadError,
+    names,
 };
 use crate::built_in::{Files, WORKLOADS};
 use crate::column_table::{ColumnTable, TableContext, families};
@@ -28,6 +29,8 @@ struct File {
     #[serde(default)]
     between: BetweenTable,
     count: Option<Count>,
+    #[serde(default)]
+    consistency: Vec<Consistency>,
 }
 
 #[derive(Deserialize)]
@@ -324,5 +327,6 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
         headline: file.headline,
         between: file.between.sql,
         count: file.count,
+        consistency: file.consistency,
     })
 }

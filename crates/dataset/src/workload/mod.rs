@@ -35,6 +35,8 @@ pub struct Workload {
     pub between: Vec<String>,
     /// Query for the rows that acknowledged transactions left in the database, where there is one.
     pub count: Option<Count>,
+    /// Conditions that hold whenever no transaction is under way.
+    pub consistency: Vec<Consistency>,
 }
 
 /// Tables, and the rows that they begin with.
@@ -146,6 +148,16 @@ pub struct Count {
     pub query: String,
     /// Rows that a transaction adds (count).
     pub rows_per_transaction: u32,
+}
+
+/// A condition that holds whenever no transaction is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Consistency {
+    /// The condition in words.
+    pub condition: String,
+    /// SQL with one bigint as its result: rows that break the condition (count).
+    pub broken: String,
 }
 
 /// A workload that cannot be used.

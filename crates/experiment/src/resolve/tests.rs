@@ -75,7 +75,7 @@ fn names_that_mean_nothing_are_refused_with_what_there_is() {
     "#);
     insta::assert_snapshot!(help("[factors]\nworkload = [\"tpcb\"]\n"), @"
     cannot load workload `tpcb`: there is no built-in workload and no folder of that name
-    help: built in are tpcb-like, htap, numbers, group-commit, select-only, user-login, \
+    help: built in are tpcb-like, tprocc, htap, numbers, group-commit, select-only, user-login, \
     user-logout, simple-update, numbers-delete, numbers-insert, numbers-update, numbers-updated, \
     group-commit-block, numbers-vacuumed, numbers-reindexed, numbers-updated-6, \
     numbers-updated-50, numbers-updated-100, group-commit-function, user-login-setrandom; \

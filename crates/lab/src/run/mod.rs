@@ -2,6 +2,7 @@
 //! then takes down.
 
 mod cluster_pool;
+mod consistency;
 mod counters;
 mod extend;
 mod external_server;

@@ -34,6 +34,7 @@ use pgdyno_observe::telemetry::Sampler;
 use pgdyno_postgres::ExternalServer;
 
 use super::cluster_pool::ReadyServer;
+use super::consistency::broken_condition;
 use super::counters::read_counters;
 use super::flush_accounting::FlushAccounting;
 use super::observation::Observation;
@@ -70,7 +71,8 @@ struct PhaseResult {
     telemetry: Vec<Table>,
     /// The server's counts, beside the clients' own; an error if they could not be read.
     count: Result<ServerCount, BenchError>,
-    /// Why the two counts contradict each other, in this phase or in another one of the trial.
+    /// Why the two counts contradict each other, in this phase or in another one of the trial; or
+    /// a condition of the workload that is broken.
     disagreement: Option<String>,
 }
 
@@ -183,6 +185,10 @@ impl Trial<'_> {
             Some(find) => self.find_rate(server, find, accounting),
         }?;
         accounting.finish(&mut phase.measurement);
+        if !phase.is_broken() && phase.disagreement.is_none() {
+            let workload = self.resolved.workload(self.treatment);
+            phase.disagreement = broken_condition(server, workload, self.context)?;
+        }
         Ok(phase)
     }
 

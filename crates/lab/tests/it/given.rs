@@ -494,6 +494,12 @@ fn groups_run_side_by_side(theirs: &Theirs) {
          script = [{ file = 'put.sql' }]\n",
     );
     let dsn = theirs.dsn.replacen(&format!("postgres:{}", theirs.password), "analyst:hunter2", 1);
+    let toml = std::fs::read_to_string(folder.join("workload.toml")).unwrap();
+    let with = |condition: &str, broken: &str| {
+        let more = format!("[[consistency]]\ncondition = '{condition}'\nbroken = '{broken}'\n");
+        write("workload.toml", &format!("{toml}{more}"));
+    };
+    with("three clients", "SELECT count(*) FROM public.who WHERE client > 2");
     let text = format!(
         "[experiment]\nrepeats = 1\n[workload]\nname = \"{}/\"\n\
          [load]\nthreads = 2\nduration = \"1s\"\nwarm_up = \"100ms\"\ndefine = {{ batch = 7 }}\n\
@@ -520,6 +526,11 @@ fn groups_run_side_by_side(theirs: &Theirs) {
                  AND (role, client) IN (('postgres', 0), ('postgres', 1), ('analyst', 2))";
     assert_eq!(theirs.number(roles), 3);
     assert_eq!(theirs.number("SELECT count(DISTINCT (role, client)) FROM who"), 3);
+    with("two clients", "SELECT count(DISTINCT client) - 2 FROM public.who");
+    let resolved = ResolvedExperiment::new(resolved.source, resolved.overrides, &ThisHost).unwrap();
+    let broken = run::run(&resolved, &theirs.store(), &Silent, &GO_ON).unwrap();
+    let failure = store.trials(&broken.run).unwrap()[0].failure.clone().unwrap();
+    assert_eq!(failure.message, "1 row breaks the workload's condition `two clients`");
     let run = store.run(&outcome.run).unwrap();
     let plan = serde_json::to_string(&run.plan).unwrap();
     let kept = format!("{}{}{plan}", run.experiment, run.overrides.join(" "));

@@ -64,7 +64,9 @@ fn speed(view: &RunView) -> Option<KeyFigure> {
     let interval = interval(tps);
     let interval = interval.trim().trim_start_matches('(').trim_end_matches(')').to_owned();
     let label = (view.treatments.len() > 1).then(|| best.label.clone());
-    let detail = joined([Some(interval), label]);
+    let a_minute = || format!("{} a minute", format::rate(60.0 * tps.mean));
+    let a_minute = view.plan.headline.as_ref().map(|_| a_minute());
+    let detail = joined([Some(interval), a_minute, label]);
     Some(figure(name, format!("{} {unit}", format::rate(tps.mean)), detail))
 }
 

@@ -1,0 +1,71 @@
+//! TPROC-C: as many rows as TPC-C has, its mix, and its conditions, which find what breaks them.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_experiment::ResolvedExperiment;
+use pgdyno_experiment::file::{Override, Source};
+use pgdyno_lab::run;
+use pgdyno_model::TrialRecord;
+use pgdyno_model::progress::Silent;
+use pgdyno_model::target::Address;
+use pgdyno_postgres::Cluster;
+use pgdyno_provision::ThisHost;
+use pgdyno_store::Store;
+use pgdyno_test_support::{Scratch, create_cluster, install};
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// Runs one trial of `workload` on `cluster`, with two warehouses, and returns it.
+fn trial(cluster: &Cluster, home: &Scratch, workload: &str) -> TrialRecord {
+    let target = cluster.target("postgres");
+    let password = target.password.unwrap().reveal().to_owned();
+    let Address::Tcp { port, .. } = target.address else { panic!("asked for TCP") };
+    let text = format!(
+        "[experiment]\nrepeats = 1\nseed = 7\n[workload]\nname = '{workload}'\nscale = 2\n\
+         [load]\nclients = 4\nprotocol = 'prepared'\nmax_tries = 5\ntransactions = 300\n"
+    );
+    let source = Source::new(Path::new("tprocc.toml"), text);
+    let dsn = format!("postgresql://postgres:{password}@127.0.0.1:{port}/postgres");
+    let server = Override::text("postgres.dsn", &dsn, "postgres.dsn");
+    let resolved = ResolvedExperiment::new(source, vec![server], &ThisHost).unwrap();
+    let store = home.path().join("store.sqlite3");
+    let outcome = run::run(&resolved, &store, &Silent, &GO_ON).unwrap();
+    Store::open_existing(store).unwrap().trials(&outcome.run).unwrap().remove(0)
+}
+
+/// Copies the workload into `home`, with a statement before trials that `sql` adds.
+fn changed(home: &Scratch, sql: &str) -> String {
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/tprocc");
+    let folder = home.path().join("changed");
+    std::fs::create_dir(&folder).unwrap();
+    for file in std::fs::read_dir(built_in).unwrap().map(|entry| entry.unwrap().path()) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let text = text.replace("sql = [\"VACUUM district\"", &format!("sql = [\"{sql}\""));
+        std::fs::write(folder.join(file.file_name().unwrap()), text).unwrap();
+    }
+    format!("{}/", folder.display())
+}
+
+#[test]
+#[ignore = "long: two warehouses of TPROC-C, four times"]
+fn tprocc_keeps_its_conditions_and_a_broken_one_is_found() {
+    for major in [15, 18] {
+        let (mut cluster, home) = create_cluster(install(Some(major)));
+        cluster.start(&GO_ON).unwrap();
+        let whole = trial(&cluster, &home, "tprocc");
+        assert_eq!(whole.failure, None, "{major}");
+        let m = whole.measurement.unwrap();
+        assert_eq!((m.transactions, m.failed), (1200, 0), "{:?}", m.counters.failures);
+        let names: Vec<&str> = m.scripts.iter().map(|script| script.name.as_str()).collect();
+        assert_eq!(names, ["new_order", "payment", "order_status", "delivery", "stock_level"]);
+        // 540 of 1,200, with a standard deviation of 17.
+        let new_orders = m.scripts[0].transactions;
+        assert!((450..630).contains(&new_orders), "{new_orders}");
+        assert_eq!(m.compared(), Some(new_orders as f64 / m.measured_s));
+
+        let cent = "UPDATE district SET d_ytd = d_ytd + 0.01 WHERE d_id = 3";
+        let broken = trial(&cluster, &home, &changed(&home, cent)).failure.unwrap();
+        assert_eq!(broken.message, "2 rows break the workload's condition `1: w_ytd = sum(d_ytd)`");
+    }
+}
