@@ -138,9 +138,7 @@ fn link(spec: &LoadSpec, seeds: &Seeds, stop: &Arc<AtomicBool>) -> Result<Progra
     variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
     let mut program = Program::link(&spec.scripts, spec.protocol, spec.seed, &variables)
         .map_err(LoadError::Program)?;
-    if !spec.groups.is_empty() {
-        program.divide(&spec.scripts, &spec.groups).map_err(LoadError::Program)?;
-    }
+    program.divide(&spec.scripts, &spec.groups).map_err(LoadError::Program)?;
     program.policy = ClientPolicy {
         client_log: spec.client_log.clone(),
         logs_failures: spec.log_failures,

@@ -79,9 +79,7 @@ impl Levels {
         let is_other = |(name, _): &&(String, LevelValue)| !factors.contains(&name.as_str());
         Self(self.0.iter().filter(is_other).cloned().collect())
     }
-}
 
-impl Levels {
     /// Returns the levels in parentheses behind a space; nothing without factors.
     pub fn in_parentheses(&self) -> String {
         if self.0.is_empty() { String::new() } else { format!(" ({self})") }

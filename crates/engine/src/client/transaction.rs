@@ -4,6 +4,8 @@
 //! it is due, [`Client::complete_transaction`] ends it well, and [`Client::next_transaction`] goes
 //! on to the next one.
 
+use std::time::Duration;
+
 use pgdyno_wire::backend::TransactionStatus;
 use pgdyno_wire::frontend;
 
@@ -60,9 +62,8 @@ impl Client {
         };
         self.retries = 0;
         self.state = State::Due;
-        let Some(mut due) = context.pacer.next_due(context.now) else {
-            return self.think(context);
-        };
+        let paced = context.pacer.next_due(context.now);
+        let mut due = paced.unwrap_or_else(|| context.now.after(self.think_time()));
         let last_begin = context.recorder.schedule().last_begin;
         if let Some(limit) = self.program.policy.latency_limit {
             while due.after(limit) < context.now && due < last_begin {
@@ -83,23 +84,18 @@ impl Client {
         if due > context.now { Wait::Until(due) } else { self.start_transaction(context) }
     }
 
-    /// Begins the transaction after the client's think time, if it has any; ends the client if that
-    /// is too late.
-    fn think(&mut self, context: &mut ClientContext<'_>) -> Wait {
+    /// Draws the time that the client thinks before a transaction; zero if it does not think.
+    #[inline]
+    fn think_time(&mut self) -> Duration {
         /// Longest think time, as a multiple of the mean.
         const LONGEST: f64 = 10.0;
         let mean = self.program.groups[self.group].think_time;
-        self.due = context.now;
         if mean.is_zero() {
-            return self.start_transaction(context);
+            return mean;
         }
         // In (0, 1], so that the logarithm is finite.
         let uniform = 1.0 - self.script_random.unit();
-        self.due = context.now.after(mean.mul_f64((-uniform.ln()).min(LONGEST)));
-        if self.due >= context.recorder.schedule().last_begin {
-            return self.finish(context);
-        }
-        Wait::Until(self.due)
+        mean.mul_f64((-uniform.ln()).min(LONGEST))
     }
 
     /// Begins the transaction, which is due.

@@ -59,15 +59,11 @@ pub(super) struct Within {
     below: u64,
 }
 
-/// Returns the piece of one field that `generator` fills; none without one.
-fn piece(
-    generator: Option<&Generator>,
-    column: &Column<'_>,
-) -> Result<Option<Box<Piece>>, CopyError> {
-    let Some(generator) = generator else { return Ok(None) };
+/// Returns the piece of one field that `generator` fills.
+fn piece(generator: &Generator, column: &Column<'_>) -> Result<Box<Piece>, CopyError> {
     let mut piece = Piece::default();
     piece.field(generator, column)?;
-    Ok(Some(Box::new(piece)))
+    Ok(Box::new(piece))
 }
 
 /// Returns the 64-bit numbers (count) of which a `share` lies below it. At 1 all but one do.
@@ -117,8 +113,8 @@ impl OpenField {
                 rows: *rows,
                 of: *of,
                 parents: families.as_ref().map(|families| column.drawn(families)),
-                first: piece(first.as_deref(), column)?,
-                rest: piece(rest.as_deref(), column)?,
+                first: first.as_ref().map(|first| piece(first, column)).transpose()?,
+                rest: rest.as_ref().map(|rest| piece(rest, column)).transpose()?,
             },
             Varying::Numbered { before, after } => {
                 column.wants(ColumnKind::Text, "numbered", "text")?;
@@ -126,10 +122,8 @@ impl OpenField {
                 Self::Numbered { before, after }
             }
             Varying::Nullable { share, other } => {
-                let mut piece = Piece::default();
-                piece.field(other, column)?;
                 let draw = column.draw_for("null");
-                Self::Nullable { draw, below: below(*share), other: Box::new(piece) }
+                Self::Nullable { draw, below: below(*share), other: piece(other, column)? }
             }
         })
     }

@@ -82,7 +82,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Divides the scripts among `groups` of clients, in order.
+    /// Divides the scripts among `groups` of clients, in order; without any they stay together.
     ///
     /// # Errors
     /// A group has no script with a weight above 0, or scripts are left over.
@@ -91,6 +91,9 @@ impl Program {
         scripts: &[WeightedScript],
         groups: &[LoadGroup],
     ) -> Result<(), ProgramError> {
+        if groups.is_empty() {
+            return Ok(());
+        }
         self.groups.clear();
         let mut first = 0;
         for LoadGroup { group, .. } in groups {

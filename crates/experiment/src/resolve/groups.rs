@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use pgdyno_dataset::workload::Workload;
+use pgdyno_model::Treatment;
 use pgdyno_model::level::{Key, LevelValue};
-use pgdyno_model::{ClientGroup, Treatment};
 use pgdyno_text::nearest::nearest;
 
 use crate::error::ExperimentError;
@@ -62,7 +62,7 @@ pub(super) fn divide(
 
 /// Creates the error of `key`, whose group `name` the workload does not have.
 fn no_such(workload: &Workload, key: &Key, name: &str) -> ExperimentError {
-    let known: Vec<&str> = workload.groups.iter().map(|g: &ClientGroup| g.name.as_str()).collect();
+    let known: Vec<&str> = workload.groups.iter().map(|group| group.name.as_str()).collect();
     let help = match nearest(name, &known).as_slice() {
         [] => "all its clients run all its scripts: `load.clients` and `load.rate` are theirs; a \
                folder of your own can divide them by `[[group]]`"

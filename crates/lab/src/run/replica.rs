@@ -40,10 +40,10 @@ pub(super) fn await_replay(
          '0/0'))::int8",
         escape_literal(&written)
     );
-    let mut left = 0;
+    let (mut left, mut is_told) = (0, false);
     let caught_up = context.poll(LIMIT, TICK, || {
         left = query_number(&mut replica, DOING, &behind)?;
-        if left > 0 {
+        if left > 0 && !std::mem::replace(&mut is_told, true) {
             context.begin(Activity::AwaitingReplica { server: name.to_owned(), behind: left });
         }
         Ok((left <= 0).then_some(()))

@@ -162,9 +162,7 @@ pub(super) fn assert_aborted(m: &Measurement, words: &str) {
 fn linked(spec: &LoadSpec, stop: &Arc<AtomicBool>) -> Rc<Program> {
     let mut program =
         Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
-    if !spec.groups.is_empty() {
-        program.divide(&spec.scripts, &spec.groups).unwrap();
-    }
+    program.divide(&spec.scripts, &spec.groups).unwrap();
     program.policy = ClientPolicy {
         client_log: spec.client_log.clone(),
         logs_failures: spec.log_failures,
