@@ -279,6 +279,7 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
     let text = folder.read(name, "workload.toml")?;
     let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let groups = file.groups().map_err(wrong)?;
+    let mut consistency = Vec::new();
     let data = match (&file.data.of, &file.data.schema) {
         (Some(_), Some(_)) => {
             return Err(wrong("`data.of` and `data.schema` exclude each other".into()));
@@ -286,7 +287,11 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
         (Some(_), None) if depth > 3 => {
             return Err(wrong("`data.of` goes round in a circle".into()));
         }
-        (Some(of), None) => load_folder(of, depth + 1)?.data,
+        (Some(of), None) => {
+            let of = load_folder(of, depth + 1)?;
+            consistency = of.consistency;
+            of.data
+        }
         (None, schema) => DataSet {
             name: name.to_owned(),
             schema: schema.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
@@ -295,6 +300,7 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
             bytes_per_scale: file.data.bytes_per_scale.unwrap_or(0),
         },
     };
+    consistency.extend(file.consistency);
     data.tables.iter().try_for_each(|table| check_table(table, wrong))?;
     let scripts = file
         .script
@@ -327,6 +333,6 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
         headline: file.headline,
         between: file.between.sql,
         count: file.count,
-        consistency: file.consistency,
+        consistency,
     })
 }

@@ -35,7 +35,8 @@ pub struct Workload {
     pub between: Vec<String>,
     /// Query for the rows that acknowledged transactions left in the database, where there is one.
     pub count: Option<Count>,
-    /// Conditions that hold whenever no transaction is under way.
+    /// Conditions that hold whenever no transaction is under way: those of the workload whose data
+    /// it has come first.
     pub consistency: Vec<Consistency>,
 }
 

@@ -34,6 +34,19 @@ fn a_folder_of_the_users_can_share_the_data_of_a_built_in_one() {
     assert!(load(&name, &[]).unwrap_err().to_string().contains("t.sql"));
 }
 
+#[test]
+fn who_shares_data_shares_the_conditions_that_hold_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("s.sql"), "SELECT 1;\n").unwrap();
+    let toml = "description = 'one'\n[data]\nof = 'tprocc'\n[[script]]\nfile = 's.sql'\n\
+        [[consistency]]\ncondition = 'own'\nbroken = 'SELECT 0'\n";
+    std::fs::write(folder.path().join("workload.toml"), toml).unwrap();
+    let workload = load(&folder.path().display().to_string(), &[]).unwrap();
+    let (own, shared) = workload.consistency.split_last().unwrap();
+    assert_eq!(shared, load("tprocc", &[]).unwrap().consistency);
+    assert_eq!(own.condition, "own");
+}
+
 /// The workload of a folder with this `workload.toml` and scripts `a.sql` and `b.sql`.
 fn folder(toml: &str) -> Result<Workload, WorkloadError> {
     folder_with(toml, &[])
