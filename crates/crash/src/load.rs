@@ -43,7 +43,7 @@ pub(super) fn spec(
     seed: u64,
 ) -> Result<LoadSpec, BenchError> {
     let text = CrashLoad::named(options.workload).script;
-    let script = WeightedScript { script: Arc::new(Script::parse("ledger", text)?), weight: 1 };
+    let script = WeightedScript::new(Arc::new(Script::parse("ledger", text)?), 1);
     Ok(LoadSpec {
         clients: clients(options),
         seed,

@@ -50,7 +50,7 @@ const WATCH: Duration = Duration::from_millis(25);
 ///
 /// let address = Address::Tcp { host: "localhost".into(), port: 5432 };
 /// let script = Script::parse("one.sql", "SELECT 1;")?;
-/// let scripts = vec![WeightedScript { script: Arc::new(script), weight: 1 }];
+/// let scripts = vec![WeightedScript::new(Arc::new(script), 1)];
 /// let spec = LoadSpec::new(Target::new(address, "postgres", "postgres"), scripts);
 /// let observer = LoadObserver {
 ///     stop: &AtomicBool::new(false),

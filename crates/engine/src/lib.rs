@@ -28,7 +28,7 @@
 //!
 //! let address = Address::Tcp { host: "localhost".into(), port: 5432 };
 //! let script = Script::parse("draw.sql", "\\set n random(1, 100)\nSELECT :n;")?;
-//! let scripts = vec![WeightedScript { script: Arc::new(script), weight: 1 }];
+//! let scripts = vec![WeightedScript::new(Arc::new(script), 1)];
 //! let spec = LoadSpec::new(Target::new(address, "postgres", "postgres"), scripts);
 //! let stop = AtomicBool::new(false);
 //! let observer = LoadObserver { stop: &stop, on_open: &|_| {}, on_second: &|_| {} };

@@ -46,7 +46,7 @@ pub enum WindowEnd {
 ///
 /// let address = Address::Tcp { host: "localhost".into(), port: 5432 };
 /// let script = Arc::new(Script::parse("one.sql", "SELECT 1;")?);
-/// let script = WeightedScript { script, weight: 1 };
+/// let script = WeightedScript::new(script, 1);
 /// let spec = LoadSpec {
 ///     clients: NonZeroU32::MIN.saturating_add(15),
 ///     protocol: Protocol::Prepared,

@@ -100,7 +100,8 @@ impl ResolvedExperiment {
                     let (script, note) = Script::parse_auto(&s.name, &s.text)?;
                     notices.extend(note.map(Notice::Script));
                     notices.extend(too_many_for_distributions(&script));
-                    Ok(WeightedScript { script: Arc::new(script), weight: s.weight })
+                    let (weight, pauses) = (s.weight, s.pauses);
+                    Ok(WeightedScript { script: Arc::new(script), weight, pauses })
                 })
                 .collect::<Result<Vec<_>, ExperimentError>>()?;
             scripts.insert(name.clone(), parsed);
@@ -125,9 +126,11 @@ impl ResolvedExperiment {
         &self.workloads[&treatment.workload]
     }
 
-    /// Returns the scripts of `treatment`.
-    pub fn scripts(&self, treatment: &Treatment) -> &[WeightedScript] {
-        &self.scripts[&treatment.workload]
+    /// Returns the scripts of `treatment`, with the pauses that its clients make.
+    pub fn scripts(&self, treatment: &Treatment) -> Vec<WeightedScript> {
+        let factor = treatment.options.pauses.unwrap_or(0.0);
+        let scripts = self.scripts[&treatment.workload].iter();
+        scripts.map(|s| WeightedScript { pauses: s.pauses.times(factor), ..s.clone() }).collect()
     }
 }
 

@@ -275,6 +275,9 @@ pub struct LoadOptions {
     /// latency counts from the due time. None: a client's next transaction is due when the previous
     /// one is done.
     pub rate: Option<LoadRate>,
+    /// Number that multiplies the pauses of the workload's scripts; none where they have none. 0:
+    /// clients do not pause.
+    pub pauses: Option<f64>,
     /// Latency beyond which a transaction is counted as late. With a rate, a transaction is skipped
     /// if it would begin later than this.
     pub latency_limit: Option<Span>,
@@ -295,6 +298,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             rate: None,
+            pauses: None,
             latency_limit: None,
             max_tries: 1,
             on_error: OnError::default(),
@@ -309,6 +313,11 @@ impl LoadOptions {
     /// Stages of the rate; none without a rate, and where it is the same all the time.
     pub fn rate_stages(&self) -> Option<&[RateStage]> {
         self.rate.as_ref()?.stages()
+    }
+
+    /// Whether clients pause between transactions.
+    pub fn has_pauses(&self) -> bool {
+        self.pauses.is_some_and(|factor| factor > 0.0)
     }
 
     /// Whether a transaction may be retried for ever in a load that ends at a count of

@@ -155,6 +155,8 @@ pub enum Key {
     Protocol,
     /// Transactions per second.
     Rate,
+    /// Number that multiplies the pauses of the workload's scripts.
+    Pauses,
     /// Latency beyond which a transaction is late.
     LatencyLimit,
     /// Most tries of a transaction.

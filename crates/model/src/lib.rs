@@ -28,6 +28,7 @@
 pub mod advice;
 pub mod answer;
 mod client_group;
+mod pauses;
 pub mod counters;
 pub mod crash;
 pub mod experiment;
@@ -67,6 +68,7 @@ pub mod units;
 pub use advice::{Advice, Failure, FailureKind};
 pub use answer::{Answer, AnswerKind};
 pub use client_group::ClientGroup;
+pub use pauses::Pauses;
 pub use crash::{CrashRecord, Fault, Verdict};
 pub use experiment::Experiment;
 pub use flush_accounting::{FlushAccounting, NotJudged};

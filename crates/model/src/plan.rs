@@ -190,7 +190,10 @@ impl Treatment {
 
     /// Whether each client's next transaction is due as soon as the previous one is done.
     pub fn is_closed_loop(&self) -> bool {
-        self.options.rate.is_none() && self.groups.iter().all(ClientGroup::is_closed_loop)
+        let options = &self.options;
+        options.rate.is_none()
+            && !options.has_pauses()
+            && self.groups.iter().all(ClientGroup::is_closed_loop)
     }
 
     /// Whether both treatments have as many clients in the same groups, and the same rates.

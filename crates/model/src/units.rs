@@ -40,6 +40,14 @@ impl Span {
     pub const fn from_secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
+
+    /// Returns the length multiplied by `factor`, which is not negative; the longest length where
+    /// that is longer.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        let seconds = self.0.as_secs_f64() * factor;
+        Self(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+    }
 }
 
 impl std::str::FromStr for Span {

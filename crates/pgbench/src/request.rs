@@ -132,6 +132,7 @@ impl Run {
     pub(crate) fn load_options(&self) -> LoadOptions {
         LoadOptions {
             rate: self.rate.map(LoadRate::Constant),
+            pauses: None,
             latency_limit: self
                 .latency_limit_ms
                 .map(|ms| Span(Duration::from_secs_f64((ms / 1000.0).min(1e9)))),

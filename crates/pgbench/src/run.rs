@@ -247,7 +247,7 @@ fn load_spec(
     let scripts = run
         .scripts
         .iter()
-        .map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
+        .map(|s| WeightedScript::new(Arc::clone(&s.script), s.weight));
     LoadSpec {
         clients: nonzero(run.clients),
         threads: nonzero(run.threads),

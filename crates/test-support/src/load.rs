@@ -40,7 +40,7 @@ pub const TPCB_TABLES: &str = "
 pub fn spec(target: Target, script: &str) -> LoadSpec {
     let one = std::num::NonZeroU32::MIN;
     let script =
-        WeightedScript { script: Script::parse("test", script).unwrap().into(), weight: 1 };
+        WeightedScript::new(Script::parse("test", script).unwrap().into(), 1);
     LoadSpec {
         clients: one,
         threads: one,

@@ -85,7 +85,7 @@ fn measure(
         None => format!("\\set sequence :sequence + 1\n{SCRIPT}"),
     };
     let script =
-        WeightedScript { script: Arc::new(Script::parse("ledger", &text).unwrap()), weight: 1 };
+        WeightedScript::new(Arc::new(Script::parse("ledger", &text).unwrap()), 1);
     let spec = LoadSpec {
         clients: NonZeroU32::new(clients).unwrap(),
         warm_up: Duration::from_millis(500),

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::ClientGroup;
+use pgdyno_model::{ClientGroup, Pauses};
 use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::units::Span;
 use pgdyno_text::nearest::nearest;
@@ -21,6 +21,7 @@ use crate::column_table::{ColumnTable, TableContext, families};
 struct File {
     description: String,
     headline: Option<String>,
+    pauses: Option<f64>,
     data: Data,
     #[serde(default)]
     script: Vec<ScriptEntry>,
@@ -49,6 +50,10 @@ struct Data {
 struct ScriptEntry {
     file: String,
     weight: Option<u32>,
+    #[serde(default)]
+    keying_time: Span,
+    #[serde(default)]
+    think_time: Span,
 }
 
 #[derive(Deserialize)]
@@ -86,6 +91,20 @@ impl File {
             Some((_, why)) => Err(why.to_owned()),
             None => Ok(groups),
         }
+    }
+}
+
+impl ScriptEntry {
+    /// Reads the script from `folder` of `workload`.
+    fn read(&self, workload: &str, folder: &Folder) -> Result<ScriptText, WorkloadError> {
+        let stem = Path::new(&self.file).file_stem();
+        Ok(ScriptText {
+            name: stem.map_or_else(|| self.file.clone(), |n| n.to_string_lossy().into_owned()),
+            text: folder.read(workload, &self.file)?,
+            weight: self.weight.unwrap_or(1),
+            pauses: Pauses { keying_time: self.keying_time, think_time: self.think_time },
+            file: folder.file(&self.file),
+        })
     }
 }
 
@@ -167,7 +186,8 @@ pub(super) fn read_script(
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|e| WorkloadError::file(workload, &name, e.to_string()))?;
-    Ok(ScriptText { name, text, weight, file: Some(path.to_owned()) })
+    let (pauses, file) = (Pauses::default(), Some(path.to_owned()));
+    Ok(ScriptText { name, text, weight, pauses, file })
 }
 
 #[derive(Deserialize)]
@@ -302,24 +322,16 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
     };
     consistency.extend(file.consistency);
     data.tables.iter().try_for_each(|table| check_table(table, wrong))?;
-    let scripts = file
-        .script
-        .iter()
-        .chain(file.group.iter().flat_map(|group| &group.script))
-        .map(|s| {
-            let stem = Path::new(&s.file)
-                .file_stem()
-                .map_or_else(|| s.file.clone(), |n| n.to_string_lossy().into_owned());
-            Ok(ScriptText {
-                name: stem,
-                text: folder.read(name, &s.file)?,
-                weight: s.weight.unwrap_or(1),
-                file: folder.file(&s.file),
-            })
-        })
-        .collect::<Result<Vec<_>, WorkloadError>>()?;
+    let scripts = file.script.iter().chain(file.group.iter().flat_map(|group| &group.script));
+    let scripts = scripts.map(|script| script.read(name, &folder));
+    let scripts = scripts.collect::<Result<Vec<_>, WorkloadError>>()?;
     if scripts.iter().all(|s| s.weight == 0) {
         return Err(wrong("it has no script with a weight above 0".into()));
+    }
+    if let Some(factor) = file.pauses
+        && !Pauses::is_factor(factor)
+    {
+        return Err(wrong(format!("`pauses = {factor}` is no number from 0 to {}", Pauses::MOST_TIMES)));
     }
     if let Some(headline) = &file.headline {
         check_headline(headline, &scripts).map_err(wrong)?;
@@ -331,6 +343,7 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
         scripts,
         groups,
         headline: file.headline,
+        pauses: file.pauses.unwrap_or(1.0),
         between: file.between.sql,
         count: file.count,
         consistency,

@@ -6,7 +6,7 @@ mod file;
 use std::path::PathBuf;
 
 use pgdyno_engine::copy::Families;
-use pgdyno_model::{Advice, ClientGroup, FailureKind};
+use pgdyno_model::{Advice, ClientGroup, FailureKind, Pauses};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -31,6 +31,8 @@ pub struct Workload {
     pub groups: Vec<ClientGroup>,
     /// Name of the script whose transactions are the figure of merit; none: all transactions.
     pub headline: Option<String>,
+    /// Number that multiplies the pauses of its scripts unless a load says otherwise; 0: none.
+    pub pauses: f64,
     /// SQL that runs before every trial, one statement each.
     pub between: Vec<String>,
     /// Query for the rows that acknowledged transactions left in the database, where there is one.
@@ -38,6 +40,13 @@ pub struct Workload {
     /// Conditions that hold whenever no transaction is under way: those of the workload whose data
     /// it has come first.
     pub consistency: Vec<Consistency>,
+}
+
+impl Workload {
+    /// Whether a script of it has pauses.
+    pub fn has_pauses(&self) -> bool {
+        self.scripts.iter().any(|script| !script.pauses.is_empty())
+    }
 }
 
 /// Tables, and the rows that they begin with.
@@ -137,6 +146,8 @@ pub struct ScriptText {
     pub text: String,
     /// Weight among the workload's scripts.
     pub weight: u32,
+    /// Pauses of a client around its transactions, for [`Workload::pauses`] of one.
+    pub pauses: Pauses,
     /// The file that the script was read from; none for a built-in script.
     pub file: Option<PathBuf>,
 }

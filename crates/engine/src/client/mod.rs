@@ -22,7 +22,7 @@
 //! use pgdyno_model::experiment::Protocol;
 //!
 //! let script = Arc::new(Script::parse("one.sql", "SELECT 1;")?);
-//! let scripts = [WeightedScript { script, weight: 1 }];
+//! let scripts = [WeightedScript::new(script, 1)];
 //! let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[])?);
 //! let mut recorder = Recorder::new(&program, Schedule::default(), Box::new(|_| {}));
 //! let (mut pacer, mut out) = (Pacer::default(), Vec::new());

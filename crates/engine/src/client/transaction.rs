@@ -6,14 +6,25 @@
 
 use std::time::Duration;
 
+use pgdyno_model::units::Span;
 use pgdyno_wire::backend::TransactionStatus;
 use pgdyno_wire::frontend;
 
 use super::abort::Abort;
 use super::state::{Client, ClientContext, State, Wait};
+use crate::random::Random;
 use crate::recorder::FinishedTransaction;
 use crate::schedule::{Moment, Timeline};
 use crate::sqlstate;
+
+/// Draws a time to think from the exponential distribution of this `mean`, cut at ten times the
+/// mean.
+fn think_time(mean: Span, random: &mut Random) -> Duration {
+    const LONGEST: f64 = 10.0;
+    // In (0, 1], so that the logarithm is finite.
+    let uniform = 1.0 - random.unit();
+    mean.times((-uniform.ln()).min(LONGEST)).0
+}
 
 impl Client {
     /// Returns the transaction as it ends at `now`.
@@ -52,6 +63,7 @@ impl Client {
             return self.finish(context);
         }
         let group = &self.program.groups[self.group];
+        let previous = self.script;
         self.script = match group.scripts.len() {
             1 => group.scripts.start,
             _ => {
@@ -63,7 +75,7 @@ impl Client {
         self.retries = 0;
         self.state = State::Due;
         let paced = context.pacer.next_due(context.now);
-        let mut due = paced.unwrap_or_else(|| context.now.after(self.think_time()));
+        let mut due = paced.unwrap_or_else(|| context.now.after(self.pause(previous)));
         let last_begin = context.recorder.schedule().last_begin;
         if let Some(limit) = self.program.policy.latency_limit {
             while due.after(limit) < context.now && due < last_begin {
@@ -84,18 +96,27 @@ impl Client {
         if due > context.now { Wait::Until(due) } else { self.start_transaction(context) }
     }
 
-    /// Draws the time that the client thinks before a transaction; zero if it does not think.
+    /// Draws the time that passes between the client's previous transaction, of script `previous`,
+    /// and the one that it has chosen; zero if it does not pause.
     #[inline]
-    fn think_time(&mut self) -> Duration {
-        /// Longest think time, as a multiple of the mean.
-        const LONGEST: f64 = 10.0;
-        let mean = self.program.groups[self.group].think_time;
-        if mean.is_zero() {
-            return mean;
+    fn pause(&mut self, previous: usize) -> Duration {
+        let group = &self.program.groups[self.group];
+        if !group.has_pauses {
+            return Duration::ZERO;
         }
-        // In (0, 1], so that the logarithm is finite.
-        let uniform = 1.0 - self.script_random.unit();
-        mean.mul_f64((-uniform.ln()).min(LONGEST))
+        let think_times = [
+            group.think_time,
+            // Before the first transaction there is nothing to think over.
+            match self.number {
+                0 => Span::default(),
+                _ => self.program.scripts[previous].pauses.think_time,
+            },
+        ];
+        let mut pause = self.program.scripts[self.script].pauses.keying_time.0;
+        for mean in think_times.into_iter().filter(|mean| !mean.0.is_zero()) {
+            pause = pause.saturating_add(think_time(mean, &mut self.script_random));
+        }
+        pause
     }
 
     /// Begins the transaction, which is due.

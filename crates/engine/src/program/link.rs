@@ -1,9 +1,10 @@
 //! Linking scripts to a program.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
+use std::ops::Range;
 
 use pgdyno_model::experiment::Protocol;
+use pgdyno_model::units::Span;
 use pgdyno_wire::WireError;
 use pgdyno_wire::frontend::{self, Execution};
 
@@ -32,7 +33,7 @@ impl Program {
     /// use pgdyno_model::experiment::Protocol;
     ///
     /// let script = Script::parse("read.sql", "\\set id 20 * :scale + 2\nSELECT :id;")?;
-    /// let scripts = [WeightedScript { script: Arc::new(script), weight: 1 }];
+    /// let scripts = [WeightedScript::new(Arc::new(script), 1)];
     /// let program = Program::link(&scripts, Protocol::Prepared, 1, &[])?;
     /// assert_eq!(program.scripts[0].steps.len(), 2);
     /// assert!(program.slots.contains_key("id"));
@@ -47,11 +48,7 @@ impl Program {
         seed: u64,
         variables: &[(String, VariableValue)],
     ) -> Result<Self, ProgramError> {
-        let all = ScriptGroup {
-            scripts: 0..scripts.len(),
-            weight: weight(scripts)?,
-            think_time: Duration::ZERO,
-        };
+        let all = script_group(scripts, 0..scripts.len(), Span::default())?;
         let mut program = Self {
             scripts: Vec::new(),
             groups: vec![all],
@@ -98,11 +95,11 @@ impl Program {
         let mut first = 0;
         for LoadGroup { group, .. } in groups {
             let of_group = first..first + group.scripts;
-            let undivided = || ProgramError::Undivided(scripts.len());
-            let weight = weight(scripts.get(of_group.clone()).ok_or_else(undivided)?)?;
-            let think_time = group.think_time.0;
+            if of_group.end > scripts.len() {
+                return Err(ProgramError::Undivided(scripts.len()));
+            }
             first = of_group.end;
-            self.groups.push(ScriptGroup { scripts: of_group, weight, think_time });
+            self.groups.push(script_group(scripts, of_group, group.think_time)?);
         }
         if first == scripts.len() { Ok(()) } else { Err(ProgramError::Undivided(scripts.len())) }
     }
@@ -221,6 +218,7 @@ impl Program {
         Ok(LinkedScript {
             name: script.name.clone(),
             weight: weighted.weight,
+            pauses: weighted.pauses,
             steps,
             statements,
             distributions,
@@ -228,14 +226,23 @@ impl Program {
     }
 }
 
-/// Returns the sum of the weights of `scripts`.
-fn weight(scripts: &[WeightedScript]) -> Result<i64, ProgramError> {
-    let mut sum = 0_i64;
+/// Returns the group of the scripts `range` of `all`.
+fn script_group(
+    all: &[WeightedScript],
+    range: Range<usize>,
+    think_time: Span,
+) -> Result<ScriptGroup, ProgramError> {
+    let scripts = &all[range.clone()];
+    let mut weight = 0_i64;
     for script in scripts {
-        let more = sum.checked_add(i64::from(script.weight));
-        sum = more.ok_or(ProgramError::TooHeavy(scripts.len()))?;
+        let more = weight.checked_add(i64::from(script.weight));
+        weight = more.ok_or(ProgramError::TooHeavy(scripts.len()))?;
     }
-    if sum == 0 { Err(ProgramError::NothingToRun) } else { Ok(sum) }
+    if weight == 0 {
+        return Err(ProgramError::NothingToRun);
+    }
+    let has_pauses = !think_time.0.is_zero() || scripts.iter().any(|s| !s.pauses.is_empty());
+    Ok(ScriptGroup { scripts: range, weight, think_time, has_pauses })
 }
 
 /// Links a meta command; `slot` gives the program's slots for the script's.

@@ -16,6 +16,8 @@ use std::time::Duration;
 pub use edge::TransactionEdge;
 pub use error::ProgramError;
 use pgdyno_wire::frontend::Execution;
+use pgdyno_model::Pauses;
+use pgdyno_model::units::Span;
 pub use policy::ClientPolicy;
 
 use crate::script::{Expr, Piece, Slot, Store, VariableValue};
@@ -59,6 +61,8 @@ pub struct LinkedScript {
     pub name: String,
     /// Weight among the program's scripts.
     pub weight: u32,
+    /// Pauses of a client around its transactions.
+    pub pauses: Pauses,
     /// Commands, in order.
     pub steps: Vec<Step>,
     /// SQL commands among the steps, in order.
@@ -157,7 +161,9 @@ pub struct ScriptGroup {
     /// Sum of the scripts' weights.
     pub weight: i64,
     /// Mean time that a client thinks before each transaction; zero: none.
-    pub think_time: Duration,
+    pub think_time: Span,
+    /// Whether a client pauses between transactions at all.
+    pub has_pauses: bool,
 }
 
 impl Program {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pgdyno_model::Pauses;
 use strum::IntoStaticStr;
 
 use super::expr::Expr;
@@ -138,11 +139,20 @@ pub enum Piece {
     Variable(Slot),
 }
 
-/// A script and how often it is chosen.
+/// A script, how often it is chosen, and how long clients pause for it.
 #[derive(Clone, Debug)]
 pub struct WeightedScript {
     /// Script.
     pub script: Arc<Script>,
     /// Weight among all scripts; 0 means never.
     pub weight: u32,
+    /// Pauses of a client around its transactions.
+    pub pauses: Pauses,
+}
+
+impl WeightedScript {
+    /// Creates a script without pauses.
+    pub fn new(script: Arc<Script>, weight: u32) -> Self {
+        Self { script, weight, pauses: Pauses::default() }
+    }
 }

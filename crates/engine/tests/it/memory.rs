@@ -49,7 +49,7 @@ struct Clients {
 impl Clients {
     fn new(count: usize) -> Self {
         let script = Arc::new(Script::parse("tpcb-like", SCRIPT).unwrap());
-        let scripts = [WeightedScript { script, weight: 1 }];
+        let scripts = [WeightedScript::new(script, 1)];
         let scale = ("scale".to_owned(), pgdyno_engine::script::Value::Int(1).into());
         let program = Rc::new(Program::link(&scripts, Protocol::Prepared, 1, &[scale]).unwrap());
         let schedule = Schedule::default();

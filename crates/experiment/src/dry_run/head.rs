@@ -148,7 +148,7 @@ const STAGES: usize = 6;
 
 /// Describes the load options that differ from a closed loop of single tries.
 fn options(options: &LoadOptions) -> String {
-    let LoadOptions { latency_limit, max_tries, on_error, reconnect, reconnect_lost, .. } = options;
+    let LoadOptions { pauses, latency_limit, max_tries, on_error, reconnect, reconnect_lost, .. } = options;
     let mut out = String::new();
     match &options.rate {
         None => {}
@@ -163,6 +163,12 @@ fn options(options: &LoadOptions) -> String {
                 piece!(out, " and {} more", more.len());
             }
         }
+    }
+    match pauses {
+        Some(0.0) => out.push_str(", without keying and think times"),
+        Some(1.0) => out.push_str(", with keying and think times"),
+        Some(factor) => piece!(out, ", keying and think times × {factor}"),
+        None => {}
     }
     if let Some(limit) = latency_limit {
         piece!(out, ", latency limit {limit}");

@@ -1,6 +1,6 @@
 //! Values that levels of factors may have, and what they set.
 
-use pgdyno_model::ClientGroup;
+use pgdyno_model::{ClientGroup, Pauses};
 use pgdyno_model::experiment::{LoadOptions, OnError, Protocol, ReconnectLost};
 use pgdyno_model::level::{GroupKey, Key, LevelValue};
 use pgdyno_model::load_rate::LoadRate;
@@ -16,6 +16,7 @@ pub(crate) fn set_option(options: &mut LoadOptions, key: &Key, value: &LevelValu
     let text = value.to_string();
     match key {
         Key::Rate => options.rate = text.parse().ok(),
+        Key::Pauses => options.pauses = text.parse().ok(),
         Key::LatencyLimit => options.latency_limit = text.parse().ok(),
         Key::MaxTries => options.max_tries = text.parse().unwrap_or(options.max_tries),
         Key::OnError => options.on_error = OnError::parse(&text).unwrap_or_default(),
@@ -99,6 +100,11 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
             Complaint::new(wrong.to_string())
                 .with_help("transactions per second over all its clients together")
         }),
+        Key::Pauses if !text.parse().is_ok_and(Pauses::is_factor) => Err(Complaint::new(format!(
+            "`{text}` cannot multiply pauses; a number from 0 to {} can",
+            Pauses::MOST_TIMES
+        ))
+        .with_help("1: keying and think times as the workload has them; 0: none")),
         Key::LatencyLimit => match text.parse::<Span>() {
             Ok(limit) if !limit.0.is_zero() => Ok(()),
             Ok(_) => {
@@ -152,6 +158,7 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         Key::Protocol
         | Key::OnError
         | Key::Reconnect
+        | Key::Pauses
         | Key::Workload
         | Key::PostgresBindir
         | Key::PostgresDsn

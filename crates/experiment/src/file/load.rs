@@ -44,6 +44,10 @@ pub(super) struct LoadTable {
     /// rates at its beginning and end.
     #[cfg_attr(test, schemars(schema_with = "super::schema::rate_over_time"))]
     pub(super) rate: Option<Spanned<toml::Value>>,
+    /// Multiplies the keying and think times of the workload's scripts. 0: none; 1: as they are. By
+    /// default as the workload says.
+    #[cfg_attr(test, schemars(with = "f64", range(min = 0, max = 1000)))]
+    pub(super) pauses: Option<Spanned<LevelValue>>,
     /// Count transactions over this as late. With `rate`, skip one that is that late before it
     /// begins.
     #[cfg_attr(test, schemars(with = "Span"))]
@@ -171,6 +175,9 @@ impl LoadTable {
         };
         if let Some(rate) = self.rate.take() {
             read_at(rate, |rate| set(Key::Rate, rate_value("load.rate", &rate, source)?))?;
+        }
+        if let Some(pauses) = self.pauses.take() {
+            read_at(pauses, |pauses| set(Key::Pauses, pauses))?;
         }
         if let Some(limit) = self.latency_limit.take() {
             read_at(limit, |limit| set(Key::LatencyLimit, limit))?;

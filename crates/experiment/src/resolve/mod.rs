@@ -1,6 +1,7 @@
 //! From an experiment to its plan: every name resolved, every trial in its place.
 
 mod groups;
+mod pauses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -171,6 +172,7 @@ fn treatment(
         experiment.load.clients.is_some() || sets().any(|(key, _)| *key == Key::Clients);
     let workload = &workloads[&treatment.workload];
     groups::divide(&mut treatment, workload, &keys, counts_clients)?;
+    pauses::set(&mut treatment, workload, experiment.load.find.is_some())?;
     // As in pgbench: a thread without a client would be idle, so there are at most as many as
     // clients. Where threads are themselves a factor that would make two levels the same.
     if !experiment.factors.iter().any(|f| f.sets(&Key::Threads)) {
@@ -205,6 +207,7 @@ fn set_level(treatment: &mut Treatment, key: &Key, value: &LevelValue) {
         Key::PostgresDsn => treatment.server = Some(text),
         Key::Storage => treatment.storage = text,
         Key::Rate
+        | Key::Pauses
         | Key::LatencyLimit
         | Key::MaxTries
         | Key::OnError

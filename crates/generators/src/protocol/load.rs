@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pgdyno_engine::script::{Script, ScriptError, ScriptSource, Value, VariableValue};
 use pgdyno_engine::{LoadGroup, LoadSpec, ReactorChoice, WeightedScript, WindowEnd};
-use pgdyno_model::ClientGroup;
+use pgdyno_model::{ClientGroup, Pauses};
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::load_rate::{LoadRate, RateStage};
 use serde::{Deserialize, Serialize};
@@ -25,13 +25,14 @@ pub enum LoadError {
     Reactor(String),
 }
 
-/// A script's name, text and weight.
+/// A [`WeightedScript`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ScriptText {
     name: String,
     text: String,
     is_old: bool,
     weight: u32,
+    pauses: Pauses,
 }
 
 /// A variable's value. A double travels as its bits: JSON has neither infinity nor NaN.
@@ -163,6 +164,7 @@ impl LoadDescription {
             text: weighted.script.source.text.to_string(),
             is_old: weighted.script.source.is_old,
             weight: weighted.weight,
+            pauses: weighted.pauses,
         };
         let variables = spec.variables.iter();
         Self {
@@ -193,7 +195,8 @@ impl LoadDescription {
         let script = |script: &ScriptText| {
             let source = ScriptSource { text: script.text.as_str().into(), is_old: script.is_old };
             let parsed = Script::from_source(&script.name, &source).map_err(LoadError::Script)?;
-            Ok(WeightedScript { script: Arc::new(parsed), weight: script.weight })
+            let (weight, pauses) = (script.weight, script.pauses);
+            Ok(WeightedScript { script: Arc::new(parsed), weight, pauses })
         };
         let scripts = self.scripts.iter().map(script).collect::<Result<_, LoadError>>()?;
         let variables = self.variables.iter();
@@ -236,7 +239,7 @@ mod tests {
         let target =
             |host: &str| Target::new(Address::Tcp { host: host.into(), port: 1 }, "me", "bench");
         let script = Arc::new(Script::parse("one", "SELECT 1;").unwrap());
-        let scripts = vec![WeightedScript { script, weight: 1 }; 2];
+        let scripts = vec![WeightedScript::new(script, 1); 2];
         let third = LoadRate::Constant(1e3 / 3.0);
         let stages: LoadRate = "0.1 for 1m, 0.3 to 0.7 for 3s".parse().unwrap();
         let group = |name: &str, rate: &LoadRate| ClientGroup {

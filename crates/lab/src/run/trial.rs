@@ -168,7 +168,7 @@ impl Trial<'_> {
             Err(e) => return (None, Err(e)),
         };
         let scripts = self.resolved.scripts(self.treatment);
-        let accounting = FlushAccounting::begin(ready.accounted.as_ref(), ready.server, scripts);
+        let accounting = FlushAccounting::begin(ready.accounted.as_ref(), ready.server, &scripts);
         let phase = accounting.and_then(|accounting| self.phases(ready.server, &accounting));
         (Some(facts), phase)
     }
@@ -337,7 +337,7 @@ impl Trial<'_> {
             variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)).into())],
             ..LoadSpec::new(
                 server.load_target(&treatment.settings),
-                self.resolved.scripts(treatment).to_vec(),
+                self.resolved.scripts(treatment),
             )
         })
     }

@@ -335,11 +335,9 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
 fn scripts_are_chosen_by_weight() {
     let server = Server::start();
     let mut spec = spec(server.unix(), "SELECT 1;");
-    let script = |name: &str, weight| WeightedScript {
-        script: Script::parse(name, "SELECT 'a;b' AS \":nothing\"; -- and\nSELECT 2")
-            .unwrap()
-            .into(),
-        weight,
+    let script = |name: &str, weight| {
+        let script = Script::parse(name, "SELECT 'a;b' AS \":nothing\"; -- and\nSELECT 2").unwrap();
+        WeightedScript::new(script.into(), weight)
     };
     spec.scripts = vec![script("often", 3), script("never", 0), script("rarely", 1)];
     spec.length = Length::Transactions(2000);

@@ -191,11 +191,8 @@ fn scripts_are_chosen_in_pgbenchs_order() {
         let other = format!("{}@3", second.path().display());
         run(&program, &server, &text("pgbench", 1), &["-f", &other, "-t", "60", "--random-seed=5"]);
         let mut load = spec(server.unix(), &text("pgdyno", 1));
-        let second = pgdyno_engine::WeightedScript {
-            script: Script::parse("second", &text("pgdyno", 2)).unwrap().into(),
-            weight: 3,
-        };
-        load.scripts.push(second);
+        let second = Script::parse("second", &text("pgdyno", 2)).unwrap();
+        load.scripts.push(pgdyno_engine::WeightedScript::new(second.into(), 3));
         load.length = Length::Transactions(60);
         (load.seed, load.draws_as_pgbench) = (5, true);
         run_load(&load, &unwatched(&RUNNING)).unwrap();

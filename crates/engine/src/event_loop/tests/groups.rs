@@ -16,7 +16,7 @@ fn divide(spec: &mut LoadSpec, groups: Vec<(ClientGroup, u32, &[u32])>) {
         for (number, weight) in weights.iter().enumerate() {
             let text = format!("SELECT '{} {number}';", group.name);
             let script = Arc::new(Script::parse(&group.name, &text).unwrap());
-            spec.scripts.push(WeightedScript { script, weight: *weight });
+            spec.scripts.push(WeightedScript::new(script, *weight));
         }
         let clients = NonZeroU32::new(clients).unwrap();
         let scripts = weights.len();

@@ -75,7 +75,7 @@ impl Load {
             warm_up: self.warm_up,
             length: self.length,
             seed: 1,
-            ..LoadSpec::new(target, vec![WeightedScript { script, weight: 1 }])
+            ..LoadSpec::new(target, vec![WeightedScript::new(script, 1)])
         };
         (self.change)(&mut spec);
         spec

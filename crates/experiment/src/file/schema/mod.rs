@@ -235,6 +235,10 @@ fn level(key: &Key, generator: &mut SchemaGenerator) -> (&'static str, Schema) {
         Key::Protocol => ("How statements are sent.", generator.subschema_for::<Protocol>()),
         Key::Scale => ("The data set's size.", count(1)),
         Key::Rate => ("Transactions per second over all clients.", rate(generator)),
+        Key::Pauses => (
+            "Multiplies the keying and think times of the workload's scripts.",
+            json_schema!({ "type": "number", "minimum": 0, "maximum": 1000 }),
+        ),
         Key::LatencyLimit => {
             ("The latency beyond which a transaction is late.", generator.subschema_for::<Span>())
         }

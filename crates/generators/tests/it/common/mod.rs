@@ -34,9 +34,9 @@ pub struct Recorded {
 
 /// A load of two scripts that lasts `seconds`, after `warm_up`.
 pub fn load(clients: u32, threads: u32, warm_up: Duration, seconds: u64) -> LoadSpec {
-    let script = |name: &str| WeightedScript {
-        script: Arc::new(Script::parse(name, "SELECT 1;\nSELECT 2;").unwrap()),
-        weight: 1,
+    let script = |name: &str| {
+        let script = Script::parse(name, "SELECT 1;\nSELECT 2;").unwrap();
+        WeightedScript::new(Arc::new(script), 1)
     };
     let target = Target::new(Address::Tcp { host: "nowhere".into(), port: 1 }, "u", "d");
     LoadSpec {
