@@ -244,10 +244,7 @@ fn load_spec(
     logs: Option<&Arc<Logs>>,
     messages: SyncSender<String>,
 ) -> LoadSpec {
-    let scripts = run
-        .scripts
-        .iter()
-        .map(|s| WeightedScript::new(Arc::clone(&s.script), s.weight));
+    let scripts = run.scripts.iter().map(|s| WeightedScript::new(Arc::clone(&s.script), s.weight));
     LoadSpec {
         clients: nonzero(run.clients),
         threads: nonzero(run.threads),

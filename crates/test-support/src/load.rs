@@ -39,8 +39,7 @@ pub const TPCB_TABLES: &str = "
 /// A load of one script on `target`; tests change what they are about.
 pub fn spec(target: Target, script: &str) -> LoadSpec {
     let one = std::num::NonZeroU32::MIN;
-    let script =
-        WeightedScript::new(Script::parse("test", script).unwrap().into(), 1);
+    let script = WeightedScript::new(Script::parse("test", script).unwrap().into(), 1);
     LoadSpec {
         clients: one,
         threads: one,

@@ -84,8 +84,7 @@ fn measure(
         Some(_) => SCRIPT.to_owned(),
         None => format!("\\set sequence :sequence + 1\n{SCRIPT}"),
     };
-    let script =
-        WeightedScript::new(Arc::new(Script::parse("ledger", &text).unwrap()), 1);
+    let script = WeightedScript::new(Arc::new(Script::parse("ledger", &text).unwrap()), 1);
     let spec = LoadSpec {
         clients: NonZeroU32::new(clients).unwrap(),
         warm_up: Duration::from_millis(500),

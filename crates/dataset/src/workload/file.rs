@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::{ClientGroup, Pauses};
 use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::units::Span;
+use pgdyno_model::{ClientGroup, Pauses};
 use pgdyno_text::nearest::nearest;
 use serde::Deserialize;
 
@@ -331,7 +331,10 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
     if let Some(factor) = file.pauses
         && !Pauses::is_factor(factor)
     {
-        return Err(wrong(format!("`pauses = {factor}` is no number from 0 to {}", Pauses::MOST_TIMES)));
+        return Err(wrong(format!(
+            "`pauses = {factor}` is no number from 0 to {}",
+            Pauses::MOST_TIMES
+        )));
     }
     if let Some(headline) = &file.headline {
         check_headline(headline, &scripts).map_err(wrong)?;

@@ -47,6 +47,25 @@ fn who_shares_data_shares_the_conditions_that_hold_of_it() {
     assert_eq!(own.condition, "own");
 }
 
+#[test]
+fn scripts_have_pauses_that_are_multiplied() {
+    let scripts = "[[script]]\nfile = 'a.sql'\nkeying_time = '18s'\nthink_time = '500ms'\n\
+        [[script]]\nfile = 'b.sql'\n";
+    let workload = folder(scripts).unwrap();
+    assert_eq!(workload.scripts[0].pauses.to_string(), "keying time 18s, think time 500ms");
+    assert!(workload.scripts[1].pauses.is_empty() && workload.has_pauses());
+    assert_eq!(workload.pauses, 1.0);
+    assert_eq!(folder(&format!("pauses = 0\n{scripts}")).unwrap().pauses, 0.0);
+    for wrong in ["-1", "nan", "1001"] {
+        let error = folder(&format!("pauses = {wrong}\n{scripts}")).unwrap_err().to_string();
+        assert!(error.ends_with("is no number from 0 to 1000"), "{error}");
+    }
+    let tprocc = load("tprocc", &[]).unwrap();
+    let pauses: Vec<u64> =
+        tprocc.scripts.iter().map(|s| s.pauses.keying_time.0.as_secs()).collect();
+    assert_eq!((pauses, tprocc.pauses), (vec![18, 3, 2, 2, 2], 0.0));
+}
+
 /// The workload of a folder with this `workload.toml` and scripts `a.sql` and `b.sql`.
 fn folder(toml: &str) -> Result<Workload, WorkloadError> {
     folder_with(toml, &[])

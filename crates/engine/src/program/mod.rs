@@ -15,9 +15,9 @@ use std::time::Duration;
 
 pub use edge::TransactionEdge;
 pub use error::ProgramError;
-use pgdyno_wire::frontend::Execution;
 use pgdyno_model::Pauses;
 use pgdyno_model::units::Span;
+use pgdyno_wire::frontend::Execution;
 pub use policy::ClientPolicy;
 
 use crate::script::{Expr, Piece, Slot, Store, VariableValue};

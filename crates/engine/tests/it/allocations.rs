@@ -95,8 +95,7 @@ const COMMITTED: &[u8] = b"C\0\0\0\x0bCOMMIT\0Z\0\0\0\x05I";
 fn a_transaction_with_a_ledger_allocates_nothing() {
     let text = "\\set aid random(1, 100000)\n\\set tid 1\n\\set bid 1\n\\set delta 5\nBEGIN;\n\
                 INSERT INTO t VALUES (:client_id, :sequence, :aid, :delta);\nEND;";
-    let scripts =
-        [WeightedScript::new(Arc::new(Script::parse("test", text).unwrap()), 1)];
+    let scripts = [WeightedScript::new(Arc::new(Script::parse("test", text).unwrap()), 1)];
     let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[]).unwrap());
     let schedule = Schedule::default();
     let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));

@@ -148,7 +148,9 @@ const STAGES: usize = 6;
 
 /// Describes the load options that differ from a closed loop of single tries.
 fn options(options: &LoadOptions) -> String {
-    let LoadOptions { pauses, latency_limit, max_tries, on_error, reconnect, reconnect_lost, .. } = options;
+    let LoadOptions {
+        pauses, latency_limit, max_tries, on_error, reconnect, reconnect_lost, ..
+    } = options;
     let mut out = String::new();
     match &options.rate {
         None => {}

@@ -1,11 +1,11 @@
 //! Values that levels of factors may have, and what they set.
 
-use pgdyno_model::{ClientGroup, Pauses};
 use pgdyno_model::experiment::{LoadOptions, OnError, Protocol, ReconnectLost};
 use pgdyno_model::level::{GroupKey, Key, LevelValue};
 use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::raid::WritePolicy;
 use pgdyno_model::units::Span;
+use pgdyno_model::{ClientGroup, Pauses};
 
 use super::error::Complaint;
 use super::generators::read_launch;

@@ -75,8 +75,8 @@ fn an_unknown_key_is_answered_with_its_place_and_the_nearest() {
     try.toml:3:1: unknown key `duraton`
     3 | duraton = \"5s\"
       | ^^^^^^^
-    help: nearest is `duration`; allowed here: duration, rate, threads, protocol, warm_up, slo, \
-    define, clients, on_error, find, transactions, max_tries, reconnect, latency_limit, \
+    help: nearest is `duration`; allowed here: duration, rate, threads, protocol, warm_up, \
+    pauses, slo, define, clients, on_error, find, transactions, max_tries, reconnect, latency_limit, \
     reconnect_lost
     ");
 }
@@ -115,11 +115,17 @@ fn wrong_values_are_answered_with_their_place() {
     try.toml:2:1: unknown factor `client`
     2 | client = [1, 2]
       | ^^^^^^
-    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, \
+    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, pauses, \
     latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, \
     postgres.version, postgres.bindir, postgres.dsn, storage, device.scheduler, \
     device.read_ahead_kb, device.nr_requests, device.write_cache, device.raid_cache, generators \
     or a PostgreSQL setting
+    ");
+    insta::assert_snapshot!(error("[factors]\npauses = [1, -1]\n"), @"
+    try.toml:2:14: factor `pauses`: `-1` cannot multiply pauses; a number from 0 to 1000 can
+    2 | pauses = [1, -1]
+      |              ^^
+    help: 1: keying and think times as the workload has them; 0: none
     ");
     insta::assert_snapshot!(error("[factors]\nprotocol = [\"prepred\"]\n"), @r#"
     try.toml:2:13: factor `protocol`: unknown protocol `prepred`
@@ -181,7 +187,7 @@ fn an_override_wins_and_is_blamed_when_it_is_wrong() {
     insta::assert_snapshot!(shown(&with(file, &["load.durations=2s"]).unwrap_err()), @"
     --set load.durations=2s: unknown key `durations`
     help: nearest is `duration`; allowed here: duration, transactions, rate, define, clients, \
-    threads, protocol, max_tries, find, warm_up, on_error, slo, reconnect, latency_limit, \
+    threads, protocol, pauses, max_tries, find, warm_up, on_error, slo, reconnect, latency_limit, \
     reconnect_lost
     ");
     insta::assert_snapshot!(shown(&with(file, &["load.duration=2x"]).unwrap_err()), @"

@@ -156,3 +156,27 @@ fn groups_that_do_not_go_together_are_refused() {
     .collect();
     insta::assert_snapshot!(said.join("\n\n"));
 }
+
+#[test]
+fn pauses_are_the_workloads_unless_the_load_multiplies_them() {
+    let options = |text: &str| {
+        let plan = plan(&format!("[workload]\nname = \"tprocc\"\n{text}"));
+        plan.map(|plan| plan.treatments.iter().map(|t| t.options.pauses).collect::<Vec<_>>())
+    };
+    assert_eq!(options("").unwrap(), [Some(0.0)]);
+    assert_eq!(options("[load]\npauses = 0.1\n").unwrap(), [Some(0.1)]);
+    assert_eq!(options("[factors]\npauses = [0, 1]\n").unwrap(), [Some(0.0), Some(1.0)]);
+    assert_eq!(options("[load]\nrate = 5\n").unwrap(), [Some(0.0)]);
+    let said: Vec<String> = [
+        "[load]\npauses = 1\nrate = 5\n",
+        "[load]\npauses = 1\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\n",
+        "[factors]\nworkload = [\"tpcb-like\"]\n[load]\npauses = 1\n",
+    ]
+    .into_iter()
+    .map(|text| {
+        let e = options(text).unwrap_err();
+        format!("{e}\nhelp: {}", e.help().unwrap_or_default())
+    })
+    .collect();
+    insta::assert_snapshot!(said.join("\n\n"));
+}

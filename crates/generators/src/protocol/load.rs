@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use pgdyno_engine::script::{Script, ScriptError, ScriptSource, Value, VariableValue};
 use pgdyno_engine::{LoadGroup, LoadSpec, ReactorChoice, WeightedScript, WindowEnd};
-use pgdyno_model::{ClientGroup, Pauses};
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::load_rate::{LoadRate, RateStage};
+use pgdyno_model::{ClientGroup, Pauses};
 use serde::{Deserialize, Serialize};
 
 use super::servers::ServersData;
@@ -239,7 +239,9 @@ mod tests {
         let target =
             |host: &str| Target::new(Address::Tcp { host: host.into(), port: 1 }, "me", "bench");
         let script = Arc::new(Script::parse("one", "SELECT 1;").unwrap());
-        let scripts = vec![WeightedScript::new(script, 1); 2];
+        let (keying_time, think_time) = (Span::from_secs(18), Span(Duration::from_nanos(7)));
+        let pauses = Pauses { keying_time, think_time };
+        let scripts = vec![WeightedScript { script, weight: 1, pauses }; 2];
         let third = LoadRate::Constant(1e3 / 3.0);
         let stages: LoadRate = "0.1 for 1m, 0.3 to 0.7 for 3s".parse().unwrap();
         let group = |name: &str, rate: &LoadRate| ClientGroup {
@@ -259,6 +261,7 @@ mod tests {
         let sent = serde_json::to_string(&LoadDescription::new(&spec, 0..1)).unwrap();
         let read = serde_json::from_str::<LoadDescription>(&sent).unwrap().read().unwrap();
         assert_eq!((&read.groups, &read.options), (&spec.groups, &spec.options));
+        assert_eq!(read.scripts[1].pauses, pauses);
         assert_eq!((read.clients, read.servers), (spec.clients, spec.servers));
     }
 }

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Nanos;
 
 /// Version of the protocol. Every change of a message raises it.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Message of the coordinator to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]

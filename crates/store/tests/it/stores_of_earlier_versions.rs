@@ -29,7 +29,8 @@ fn without_sentences(value: Value) -> Value {
 }
 
 /// Keys that later versions added, within objects that 0.1.0 had.
-const LATER_KEYS: [&str; 17] = [
+const LATER_KEYS: [&str; 18] = [
+    "pauses",
     "stddev",
     "groups",
     "device_type",

@@ -4335,6 +4335,10 @@ export interface LoadOptions {
    */
   on_error: OnError & string;
   /**
+   * Number that multiplies the pauses of the workload's scripts; none where they have none. 0: clients do not pause.
+   */
+  pauses: number | null;
+  /**
    * Rate at which transactions are due over all clients together, at random (Poisson) times; latency counts from the due time. None: a client's next transaction is due when the previous one is done.
    */
   rate: LoadRate | null;

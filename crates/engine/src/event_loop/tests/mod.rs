@@ -6,6 +6,7 @@ mod groups;
 mod ledger;
 mod load;
 mod more;
+mod pauses;
 mod stages;
 mod timing;
 
