@@ -9,6 +9,7 @@ use pgdyno_test_support::test_name;
 const NOBODY: &str = "synchronous_standby_names=nobody";
 
 #[test]
+#[ignore = "long: a crash session; the first tier has a run that waits so"]
 fn a_crash_test_whose_server_waits_for_a_standby_is_unknown() {
     let world = World::new();
     let disk = world.disk();

@@ -83,6 +83,7 @@ fn damaged(damage: impl Fn(&mut Client) + Send + Sync + 'static) -> (Verdict, St
 }
 
 #[test]
+#[ignore = "long: rows of one load that are planted wrong; verify.rs has another"]
 fn a_login_without_its_session_is_half_a_transaction_and_a_user_with_a_twin_is_named() {
     let (verdict, reason, failed) = damaged(|client| {
         let index = "'user_info_pkey'::regclass";
@@ -108,6 +109,7 @@ fn a_login_without_its_session_is_half_a_transaction_and_a_user_with_a_twin_is_n
 }
 
 #[test]
+#[ignore = "long: values of one load that are planted wrong; verify.rs has another"]
 fn a_value_of_any_column_that_changed_is_seen_and_a_sequence_that_was_set_back() {
     let (verdict, reason, failed) = damaged(|client| {
         let wrong = "INSERT INTO user_login_rec SELECT";
