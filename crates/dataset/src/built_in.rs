@@ -30,6 +30,12 @@ pub(crate) static WORKLOADS: &[(&str, Files)] = &[
     folder!("numbers-vacuumed", ["numbers-vacuumed.sql", "workload.toml"]),
     folder!("select-only", ["select-only.sql", "workload.toml"]),
     folder!("simple-update", ["simple-update.sql", "workload.toml"]),
+    folder!(
+        "sysbench-oltp-read-only",
+        ["keys.sql", "oltp_read_only.sql", "schema.sql", "workload.toml"]
+    ),
+    folder!("sysbench-oltp-read-write", ["oltp_read_write.sql", "workload.toml"]),
+    folder!("sysbench-oltp-write-only", ["oltp_write_only.sql", "workload.toml"]),
     folder!("tpcb-like", ["schema.sql", "tpcb-like.sql", "workload.toml"]),
     folder!(
         "tprocc",
@@ -44,9 +50,26 @@ pub(crate) static WORKLOADS: &[(&str, Files)] = &[
             "workload.toml"
         ]
     ),
+    folder!(
+        "tprocc-statements",
+        [
+            "delivery.sql",
+            "new_order.sql",
+            "order_status.sql",
+            "payment.sql",
+            "stock_level.sql",
+            "workload.toml"
+        ]
+    ),
     folder!("user-login", ["login.sql", "schema.sql", "workload.toml"]),
     folder!("user-login-setrandom", ["login.sql", "workload.toml"]),
     folder!("user-logout", ["logout.sql", "workload.toml"]),
+    folder!("ycsb-a", ["keys.sql", "read.sql", "schema.sql", "update.sql", "workload.toml"]),
+    folder!("ycsb-b", ["workload.toml"]),
+    folder!("ycsb-c", ["workload.toml"]),
+    folder!("ycsb-d", ["insert.sql", "read_latest.sql", "workload.toml"]),
+    folder!("ycsb-e", ["scan.sql", "workload.toml"]),
+    folder!("ycsb-f", ["read_modify_write.sql", "workload.toml"]),
 ];
 
 #[cfg(test)]

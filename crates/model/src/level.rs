@@ -33,6 +33,18 @@ impl fmt::Display for LevelValue {
     }
 }
 
+impl LevelValue {
+    /// Returns the value as a script's variable has it: scripts find `true`, and a double in a
+    /// number with a point.
+    pub fn to_variable(&self) -> String {
+        match self {
+            Self::Bool(b) => b.to_string(),
+            Self::Float(x) => format!("{x:?}"),
+            Self::Int(_) | Self::Text(_) => self.to_string(),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for LevelValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct V;

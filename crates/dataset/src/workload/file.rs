@@ -1,8 +1,11 @@
 //! `workload.toml`, and the files that it names.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+use pgdyno_engine::script::is_variable_name;
+use pgdyno_model::level::LevelValue;
 use pgdyno_model::load_rate::LoadRate;
 use pgdyno_model::units::Span;
 use pgdyno_model::{ClientGroup, Pauses};
@@ -27,6 +30,8 @@ struct File {
     script: Vec<ScriptEntry>,
     #[serde(default)]
     group: Vec<GroupEntry>,
+    #[serde(default)]
+    define: BTreeMap<String, LevelValue>,
     #[serde(default)]
     between: BetweenTable,
     count: Option<Count>,
@@ -137,6 +142,11 @@ struct BetweenTable {
     sql: Vec<String>,
 }
 
+/// Returns the files of the built-in workload `name`.
+fn built_in(name: &str) -> Option<Files> {
+    WORKLOADS.iter().find(|(folder, _)| *folder == name).map(|(_, files)| *files)
+}
+
 /// Where a workload's files are.
 enum Folder {
     BuiltIn(Files),
@@ -148,8 +158,7 @@ impl Folder {
         if name.contains('/') {
             return Ok(Self::Path(PathBuf::from(name)));
         }
-        let built_in = WORKLOADS.iter().find(|(folder, _)| *folder == name);
-        built_in.map(|(_, files)| Self::BuiltIn(files)).ok_or_else(|| WorkloadError::NoSuch {
+        built_in(name).map(Self::BuiltIn).ok_or_else(|| WorkloadError::NoSuch {
             name: name.to_owned(),
             known: nearest(name, &names()).into_iter().map(str::to_owned).collect(),
         })
@@ -166,11 +175,17 @@ impl Folder {
     fn read(&self, workload: &str, file: &str) -> Result<String, WorkloadError> {
         let wrong = |found| WorkloadError::file(workload, file, found);
         match self {
-            Self::BuiltIn(files) => files
-                .iter()
-                .find(|(name, _)| *name == file)
-                .map(|(_, text)| (*text).to_owned())
-                .ok_or_else(|| wrong("it is missing".into())),
+            Self::BuiltIn(files) => {
+                // As a path would be read: from beside the folder, or from within it.
+                let beside = file.strip_prefix("../").and_then(|path| path.split_once('/'));
+                let (files, file) = match beside {
+                    Some((folder, file)) => (built_in(folder), file),
+                    None => (Some(*files), file),
+                };
+                let mut all = files.into_iter().flatten();
+                let text = all.find(|(name, _)| *name == file).map(|(_, text)| (*text).to_owned());
+                text.ok_or_else(|| wrong("it is missing".into()))
+            }
             Self::Path(path) => {
                 std::fs::read_to_string(path.join(file)).map_err(|e| wrong(e.to_string()))
             }
@@ -336,6 +351,9 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
             Pauses::MOST_TIMES
         )));
     }
+    if let Some(variable) = file.define.keys().find(|name| !is_variable_name(name)) {
+        return Err(wrong(format!("`{variable}` in [define] cannot be a variable's name")));
+    }
     if let Some(headline) = &file.headline {
         check_headline(headline, &scripts).map_err(wrong)?;
     }
@@ -347,6 +365,7 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
         groups,
         headline: file.headline,
         pauses: file.pauses.unwrap_or(1.0),
+        define: file.define.into_iter().map(|(name, value)| (name, value.to_variable())).collect(),
         between: file.between.sql,
         count: file.count,
         consistency,

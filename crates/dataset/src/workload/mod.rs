@@ -3,6 +3,7 @@
 
 mod file;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pgdyno_engine::copy::Families;
@@ -33,6 +34,8 @@ pub struct Workload {
     pub headline: Option<String>,
     /// Number that multiplies the pauses of its scripts unless a load says otherwise; 0: none.
     pub pauses: f64,
+    /// Values of variables that its scripts use, as text, unless a load defines them otherwise.
+    pub define: BTreeMap<String, String>,
     /// SQL that runs before every trial, one statement each.
     pub between: Vec<String>,
     /// Query for the rows that acknowledged transactions left in the database, where there is one.

@@ -66,6 +66,25 @@ fn scripts_have_pauses_that_are_multiplied() {
     assert_eq!((pauses, tprocc.pauses), (vec![18, 3, 2, 2, 2], 0.0));
 }
 
+#[test]
+fn variables_have_values_unless_a_load_says_otherwise() {
+    let script = "[[script]]\nfile = 'a.sql'\n";
+    let workload =
+        folder(&format!("define = {{ skew = 1.5, whole = 2.0, on = true }}\n{script}")).unwrap();
+    let defined: Vec<_> =
+        workload.define.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(defined, [("on", "true"), ("skew", "1.5"), ("whole", "2.0")]);
+    let error = folder(&format!("define = {{ 'a-b' = 1 }}\n{script}")).unwrap_err().to_string();
+    assert!(error.ends_with("`a-b` in [define] cannot be a variable's name"), "{error}");
+}
+
+#[test]
+fn a_script_of_another_folder_is_named_by_its_path() {
+    let (a, b) = (load("ycsb-a", &[]).unwrap(), load("ycsb-b", &[]).unwrap());
+    let scripts = |w: &Workload| w.scripts.iter().map(|s| s.text.clone()).collect::<Vec<_>>();
+    assert_eq!((scripts(&a), a.data.name, b.scripts[0].weight), (scripts(&b), b.data.name, 95));
+}
+
 /// The workload of a folder with this `workload.toml` and scripts `a.sql` and `b.sql`.
 fn folder(toml: &str) -> Result<Workload, WorkloadError> {
     folder_with(toml, &[])

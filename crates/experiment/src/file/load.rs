@@ -195,13 +195,7 @@ impl LoadTable {
                 .with_help("letters, digits and underscores, no digit first")
                 .at(name.span()));
             }
-            let text = match value {
-                LevelValue::Bool(b) => b.to_string(),
-                // With a point, so that scripts find a double.
-                LevelValue::Float(x) => format!("{x:?}"),
-                LevelValue::Int(_) | LevelValue::Text(_) => value.to_string(),
-            };
-            options.define.insert(name.into_inner(), text);
+            options.define.insert(name.into_inner(), value.to_variable());
         }
         Ok(options)
     }

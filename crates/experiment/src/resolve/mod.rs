@@ -172,6 +172,9 @@ fn treatment(
         experiment.load.clients.is_some() || sets().any(|(key, _)| *key == Key::Clients);
     let workload = &workloads[&treatment.workload];
     groups::divide(&mut treatment, workload, &keys, counts_clients)?;
+    for (name, value) in &workload.define {
+        treatment.options.define.entry(name.clone()).or_insert_with(|| value.clone());
+    }
     pauses::set(&mut treatment, workload, experiment.load.find.is_some())?;
     // As in pgbench: a thread without a client would be idle, so there are at most as many as
     // clients. Where threads are themselves a factor that would make two levels the same.

@@ -158,6 +158,15 @@ fn groups_that_do_not_go_together_are_refused() {
 }
 
 #[test]
+fn a_load_defines_variables_beside_those_of_its_workload() {
+    let text = "[workload]\nname = \"sysbench-oltp-write-only\"\n\
+        [load]\ndefine = { index_updates = 0, mine = 7 }\n";
+    let define = plan(text).unwrap().treatments.remove(0).options.define;
+    let (index, own) = (define["index_updates"].as_str(), define["mine"].as_str());
+    assert_eq!((index, own, define["delete_inserts"].as_str()), ("0", "7", "1"));
+}
+
+#[test]
 fn pauses_are_the_workloads_unless_the_load_multiplies_them() {
     let options = |text: &str| {
         let plan = plan(&format!("[workload]\nname = \"tprocc\"\n{text}"));

@@ -17,4 +17,4 @@ mod pooler;
 mod quickstart;
 mod replica;
 mod tls_server;
-mod tprocc;
+mod workloads;

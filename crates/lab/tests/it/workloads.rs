@@ -1,8 +1,9 @@
-//! TPROC-C: as many rows as TPC-C has, its mix, and its conditions, which find what breaks them.
+//! Workloads that are known elsewhere: they run, and their conditions find what breaks them.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use pgdyno_dataset::workload::names;
 use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::{Override, Source};
 use pgdyno_lab::run;
@@ -16,16 +17,16 @@ use pgdyno_test_support::{Scratch, create_cluster, install};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-/// Runs one trial of `workload` on `cluster`, with two warehouses, and returns it.
-fn trial(cluster: &Cluster, home: &Scratch, workload: &str) -> TrialRecord {
+/// Runs one trial of `workload` on `cluster`, with two units of scale, and returns it.
+fn trial(cluster: &Cluster, home: &Scratch, workload: &str, protocol: &str) -> TrialRecord {
     let target = cluster.target("postgres");
     let password = target.password.unwrap().reveal().to_owned();
     let Address::Tcp { port, .. } = target.address else { panic!("asked for TCP") };
     let text = format!(
         "[experiment]\nrepeats = 1\nseed = 7\n[workload]\nname = '{workload}'\nscale = 2\n\
-         [load]\nclients = 4\nprotocol = 'prepared'\nmax_tries = 5\ntransactions = 300\n"
+         [load]\nclients = 4\nprotocol = '{protocol}'\nmax_tries = 5\ntransactions = 300\n"
     );
-    let source = Source::new(Path::new("tprocc.toml"), text);
+    let source = Source::new(Path::new("workload.toml"), text);
     let dsn = format!("postgresql://postgres:{password}@127.0.0.1:{port}/postgres");
     let server = Override::text("postgres.dsn", &dsn, "postgres.dsn");
     let resolved = ResolvedExperiment::new(source, vec![server], &ThisHost).unwrap();
@@ -53,7 +54,7 @@ fn tprocc_keeps_its_conditions_and_a_broken_one_is_found() {
     for major in [15, 18] {
         let (mut cluster, home) = create_cluster(install(Some(major)));
         cluster.start(&GO_ON).unwrap();
-        let whole = trial(&cluster, &home, "tprocc");
+        let whole = trial(&cluster, &home, "tprocc", "prepared");
         assert_eq!(whole.failure, None, "{major}");
         let m = whole.measurement.unwrap();
         assert_eq!((m.transactions, m.failed), (1200, 0), "{:?}", m.counters.failures);
@@ -65,7 +66,29 @@ fn tprocc_keeps_its_conditions_and_a_broken_one_is_found() {
         assert_eq!(m.compared(), Some(new_orders as f64 / m.measured_s));
 
         let cent = "UPDATE district SET d_ytd = d_ytd + 0.01 WHERE d_id = 3";
-        let broken = trial(&cluster, &home, &changed(&home, cent)).failure.unwrap();
+        let broken = trial(&cluster, &home, &changed(&home, cent), "prepared").failure.unwrap();
         assert_eq!(broken.message, "2 rows break the workload's condition `1: w_ytd = sum(d_ytd)`");
+    }
+}
+
+#[test]
+#[ignore = "long: ten workloads on two versions of PostgreSQL"]
+fn workloads_of_other_tools_run_and_keep_their_conditions() {
+    for (major, protocol) in [(15, "prepared"), (18, "simple")] {
+        let (mut cluster, home) = create_cluster(install(Some(major)));
+        cluster.start(&GO_ON).unwrap();
+        let of_peers = ["tprocc-statements", "ycsb-", "sysbench-oltp-"];
+        let known = names().into_iter();
+        let workloads: Vec<&str> =
+            known.filter(|name| of_peers.iter().any(|peer| name.starts_with(peer))).collect();
+        assert_eq!(workloads.len(), 10);
+        for workload in workloads {
+            let trial = trial(&cluster, &home, workload, protocol);
+            assert_eq!(trial.failure, None, "{major}: {workload}");
+            let m = trial.measurement.unwrap();
+            assert_eq!((m.transactions, m.failed), (1200, 0), "{workload}: {:?}", m.counters);
+            let never = m.scripts.iter().find(|script| script.transactions == 0);
+            assert!(never.is_none(), "{workload}: {never:?}");
+        }
     }
 }

@@ -1,0 +1,1 @@
+SELECT setval('usertable_number', greatest((SELECT count(*) FROM usertable), 1));
