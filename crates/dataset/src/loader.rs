@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_connect::control::{CancelToken, ControlClient};
 use pgdyno_model::load_strategy::LoadStrategy;
-use pgdyno_model::progress::{Event, Notice, Progress};
+use pgdyno_model::progress::{Event, Notice, Progress, StrategyChoice};
 use pgdyno_model::target::{Address, SslMode, Target};
 
 use crate::bulk_load::{BulkLoad, cores};
@@ -56,15 +56,7 @@ pub fn bulk_load(
         ControlClient::connect(target, None)
             .map_err(|e| DatasetError::Connect { data: load.identity(), source: Box::new(e) })
     };
-    if load.loading.partitions > 0 && !load.data.tables.iter().any(|t| t.partition_by.is_some()) {
-        return Err(DatasetError::refused(
-            format!(
-                "load {} in partitions: none of its tables has a `partition_by`",
-                load.identity()
-            ),
-            "leave the partitions out",
-        ));
-    }
+    check_strategy(load)?;
     let mut client = connect()?;
     check_schema(&mut client, load)?;
     let strategies = strategies(load, cores());
@@ -86,7 +78,11 @@ pub fn bulk_load(
             progress.event(&Event::Note(Notice::Strategy {
                 table: table.name.clone(),
                 strategy: *strategy,
-                asked: load.strategy.is_some(),
+                chosen_by: match (load.strategy, load.data.after_schema.is_empty()) {
+                    (_, false) => StrategyChoice::AfterSchema,
+                    (Some(_), true) => StrategyChoice::Caller,
+                    (None, true) => StrategyChoice::Cores,
+                },
                 partitions: load.loading.partitions,
                 connections: load.jobs(),
                 cores: cores(),
@@ -113,6 +109,36 @@ pub fn bulk_load(
     client.batch_execute(&drop).map_err(|e| shared.error("dropping its own table", &e))?;
     let (rows, bytes) = shared.sent();
     Ok(LoadResult { rows, bytes, took: began.elapsed(), limits })
+}
+
+/// Refuses a way to load that the data set does not allow.
+fn check_strategy(load: &BulkLoad<'_>) -> Result<(), DatasetError> {
+    let refused = |how: &str, why: &str, help: &str| {
+        Err(DatasetError::refused(format!("load {} {how}: {why}", load.identity()), help))
+    };
+    let is_partitioned = load.loading.partitions > 0;
+    if is_partitioned && !load.data.tables.iter().any(|t| t.partition_by.is_some()) {
+        return refused(
+            "in partitions",
+            "none of its tables has a `partition_by`",
+            "leave the partitions out",
+        );
+    }
+    if load.data.after_schema.is_empty() {
+        return Ok(());
+    }
+    const WHY: &str = "its `after_schema` says what its tables are";
+    if is_partitioned {
+        return refused("in partitions", WHY, "leave the partitions out");
+    }
+    if load.strategy == Some(LoadStrategy::Freeze) {
+        return refused(
+            "by COPY with FREEZE",
+            WHY,
+            "leave the strategy out, or ask for `chunks`: tables of other engines take no FREEZE",
+        );
+    }
+    Ok(())
 }
 
 /// Connections that load side by side.

@@ -13,6 +13,9 @@ const CORES_FOR_CHUNKS: usize = 4;
 
 /// Returns the strategy for one table.
 fn strategy(load: &BulkLoad<'_>, table: &TableSpec, cores: usize) -> LoadStrategy {
+    if !load.data.after_schema.is_empty() {
+        return LoadStrategy::Chunks;
+    }
     let rows = rows(load, table);
     if load.loading.partitions > 0 && table.partition_by.is_some() {
         return LoadStrategy::Partitions;

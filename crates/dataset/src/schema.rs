@@ -23,6 +23,10 @@ pub(crate) fn make_tables(
         let moving = format!("ALTER TABLE {} SET TABLESPACE {tablespace}", load.table(table));
         transaction.batch_execute(&moving).map_err(|e| failed(&moving, &e))?;
     }
+    if !load.data.after_schema.is_empty() {
+        execute_in_schema(&mut transaction, load, &load.data.after_schema)
+            .map_err(|e| failed("running its `after_schema`", &e))?;
+    }
     for (table, strategy) in load.data.tables.iter().zip(strategies) {
         if let (LoadStrategy::Partitions, Some(by)) = (strategy, &table.partition_by) {
             let (name, new_name) = (load.table(&table.name), like(&table.name));
@@ -51,7 +55,7 @@ pub(crate) fn make_tables(
     transaction.commit().map_err(|e| failed("making its tables", &e))
 }
 
-/// Runs the workload's own SQL in the load's schema.
+/// Makes the workload's tables in the load's schema.
 ///
 /// If all that it makes is to be marked, returns the objects that the schema had before. The
 /// transaction then has a snapshot that shows no other session's objects.
@@ -66,11 +70,20 @@ fn make_schema(
             Some(schema::objects_in(transaction, load.schema)?)
         }
     };
+    execute_in_schema(transaction, load, &load.data.schema)?;
+    Ok(before)
+}
+
+/// Runs the workload's own `sql` in the load's schema.
+fn execute_in_schema(
+    transaction: &mut Transaction<'_>,
+    load: &BulkLoad<'_>,
+    sql: &str,
+) -> Result<(), tokio_postgres::Error> {
     let path = path_of_schema(load.schema);
     transaction.batch_execute(&format!("SET LOCAL search_path = {path}"))?;
-    transaction.batch_execute(&load.data.schema)?;
-    transaction.batch_execute(&format!("SET LOCAL search_path = {SEARCH_PATH}"))?;
-    Ok(before)
+    transaction.batch_execute(sql)?;
+    transaction.batch_execute(&format!("SET LOCAL search_path = {SEARCH_PATH}"))
 }
 
 /// Refuses a schema in which others could place code that a superuser's session then runs.

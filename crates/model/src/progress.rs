@@ -34,6 +34,18 @@ use crate::search::Slo;
 use crate::units::{Bytes, Epoch};
 use crate::{Conditioning, Failure, PlannedTrial};
 
+/// Who chose how a table is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StrategyChoice {
+    /// The caller.
+    Caller,
+    /// The number of cores.
+    Cores,
+    /// The data set's `after_schema`: its tables may take no FREEZE.
+    AfterSchema,
+}
+
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "of", rename_all = "snake_case")]
@@ -228,8 +240,8 @@ pub enum Notice {
         table: String,
         /// How its rows are loaded.
         strategy: LoadStrategy,
-        /// Whether the caller asked for it; else the number of cores decided.
-        asked: bool,
+        /// Who chose it.
+        chosen_by: StrategyChoice,
         /// Partitions (count), for [`LoadStrategy::Partitions`].
         partitions: u32,
         /// Connections (count).

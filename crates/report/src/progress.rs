@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pgdyno_model::live::Outlook;
 use pgdyno_model::load_strategy::LoadStrategy;
-use pgdyno_model::progress::{Activity, EndReason, Notice, RoundStage, Warning};
+use pgdyno_model::progress::{Activity, EndReason, Notice, RoundStage, StrategyChoice, Warning};
 use pgdyno_model::units::Bytes;
 use pgdyno_text::format::counted;
 
@@ -119,7 +119,8 @@ pub fn notice(notice: &Notice) -> String {
 
 /// Returns how a table is loaded, and why.
 fn strategy(notice: &Notice) -> String {
-    let Notice::Strategy { table, strategy, asked, partitions, connections, cores } = notice else {
+    let Notice::Strategy { table, strategy, chosen_by, partitions, connections, cores } = notice
+    else {
         return String::new();
     };
     let how = match strategy {
@@ -131,11 +132,15 @@ fn strategy(notice: &Notice) -> String {
         LoadStrategy::Partitions => {
             format!("{table}: {partitions} {how}, over {connections} connections")
         }
-        LoadStrategy::Freeze if !asked => format!(
+        _ if *chosen_by == StrategyChoice::AfterSchema => format!(
+            "{table}: {how}, over {connections} connections (its `after_schema` may have made it a \
+             table that takes no FREEZE)"
+        ),
+        LoadStrategy::Freeze if *chosen_by == StrategyChoice::Cores => format!(
             "{table}: {how} ({cores} cores, {connections} connections: several into one table \
              would lose FREEZE, write WAL and pay a vacuum)"
         ),
-        LoadStrategy::Chunks if !asked => format!(
+        LoadStrategy::Chunks if *chosen_by == StrategyChoice::Cores => format!(
             "{table}: {how}, over {connections} connections ({cores} cores outweigh the vacuum \
              that follows)"
         ),

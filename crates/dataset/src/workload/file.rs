@@ -44,6 +44,7 @@ struct File {
 struct Data {
     of: Option<String>,
     schema: Option<String>,
+    after_schema: Option<String>,
     keys: Option<String>,
     bytes_per_scale: Option<u64>,
     #[serde(default)]
@@ -314,6 +315,9 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
     let text = folder.read(name, "workload.toml")?;
     let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let groups = file.groups().map_err(wrong)?;
+    let sql = |file: &Option<String>| {
+        file.as_deref().map_or(Ok(String::new()), |file| folder.read(name, file))
+    };
     let mut consistency = Vec::new();
     let data = match (&file.data.of, &file.data.schema) {
         (Some(_), Some(_)) => {
@@ -329,8 +333,9 @@ pub(super) fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadEr
         }
         (None, schema) => DataSet {
             name: name.to_owned(),
-            schema: schema.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
-            keys: file.data.keys.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
+            schema: sql(schema)?,
+            after_schema: sql(&file.data.after_schema)?,
+            keys: sql(&file.data.keys)?,
             tables: tables(file.data.table).map_err(wrong)?,
             bytes_per_scale: file.data.bytes_per_scale.unwrap_or(0),
         },

@@ -59,6 +59,9 @@ pub struct DataSet {
     pub name: String,
     /// SQL that makes the tables.
     pub schema: String,
+    /// SQL that runs once the tables are there, before their rows: what other engines want said of
+    /// a table. The rows are then loaded without FREEZE.
+    pub after_schema: String,
     /// SQL that runs after the rows are loaded and have their primary keys: indexes, sequences.
     pub keys: String,
     /// Tables to fill, in order.
@@ -83,8 +86,10 @@ impl DataSet {
 
     /// Returns the names of all tables that its schema makes, filled or not.
     pub fn table_names(&self) -> Vec<&str> {
-        let schema = self.schema.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
-        let words: Vec<&str> = schema.filter(|word| !word.is_empty()).collect();
+        let is_between = |c: char| !c.is_alphanumeric() && c != '_' && c != '.';
+        let sql = [&self.schema, &self.after_schema].into_iter();
+        let words = sql.flat_map(|sql| sql.split(is_between));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let follows = |at: usize| {
             let optional = ["if", "not", "exists"];
             words[at..].iter().find(|word| !optional.iter().any(|o| word.eq_ignore_ascii_case(o)))

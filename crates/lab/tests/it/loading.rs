@@ -318,6 +318,61 @@ fn tables_of_others_stay_and_ours_go_only_when_asked() {
     server.assert_no_trace("one");
 }
 
+/// A partitioned table that an extension's function is told of, as of a table to distribute.
+const ENGINES: [(&str, &str); 4] = [
+    (
+        "workload.toml",
+        "description = \"parts\"\n[data]\nschema = \"s.sql\"\nafter_schema = \"a.sql\"\n\
+         [[data.table]]\nname = \"measured\"\nrows_per_scale = 50_000\nprimary_key = [\"id\"]\n\
+         columns = [{ name = \"id\", row_number = true }, { name = \"of\", constant = \"x\" }]\n\
+         [[script]]\nfile = \"q.sql\"\n",
+    ),
+    ("s.sql", "CREATE TABLE measured (id bigint NOT NULL, of text) PARTITION BY RANGE (id);\n"),
+    (
+        "a.sql",
+        "CREATE TABLE measured_1 PARTITION OF measured FOR VALUES FROM (1) TO (60001);\n\
+         CREATE TABLE measured_2 PARTITION OF measured FOR VALUES FROM (60001) TO (100001);\n\
+         SELECT create_distributed_table('measured', 'id');\n",
+    ),
+    ("q.sql", "SELECT count(*) FROM measured;\n"),
+];
+
+#[test]
+fn tables_of_other_engines_are_made_before_their_rows_come() {
+    let server = Empty::start();
+    let folder = server.home.path().join("engines");
+    std::fs::create_dir(&folder).unwrap();
+    for (file, text) in ENGINES {
+        std::fs::write(folder.join(file), text).unwrap();
+    }
+    let mut load_it = server.load_of(&format!("{}/", folder.display()), "engines");
+    // Stands in for an extension: it records what it was told, and how many rows there were.
+    server.execute(
+        "engines",
+        "CREATE TABLE told (of text, by text, rows bigint); \
+         CREATE FUNCTION create_distributed_table(text, text) RETURNS void LANGUAGE plpgsql AS \
+         'BEGIN INSERT INTO told SELECT $1, $2, count(*) FROM measured; END'",
+    );
+    quietly(&load_it).unwrap();
+    let told = "SELECT string_agg(concat_ws(' ', of, by, rows), ', ') FROM told";
+    let parts = "SELECT string_agg(n, ' ') FROM (SELECT tableoid::regclass || '=' || count(*) AS n \
+        FROM measured GROUP BY tableoid ORDER BY 1) AS p";
+    assert_eq!(server.ask("engines", told), "measured id 0");
+    assert_eq!(server.ask("engines", parts), "measured_1=60000 measured_2=40000");
+    let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'p' \
+        AND conrelid::regclass::text LIKE 'measured%'";
+    assert_eq!(server.ask("engines", keys), "3");
+
+    load_it.existing = Existing::ReplaceOurs;
+    quietly(&load_it).unwrap();
+    assert_eq!(server.ask("engines", told), "measured id 0, measured id 0");
+    assert_eq!(server.ask("engines", parts), "measured_1=60000 measured_2=40000");
+    load_it.strategy = Some(LoadStrategy::Freeze);
+    let refused = words(&quietly(&load_it).unwrap_err());
+    assert!(refused.contains("by COPY with FREEZE: its `after_schema` says"), "{refused}");
+    server.assert_no_trace("engines");
+}
+
 /// Tables of which one has children in another, and one whose rows do not grow.
 const FAMILIES: &str = "[[data.table]]\nname = \"orders\"\nrows_per_scale = 500\ncolumns = [\n\
     { name = \"id\", row_number = true }, { name = \"lines\", children = [5, 15] },\n\
