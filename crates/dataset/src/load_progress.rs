@@ -117,14 +117,19 @@ pub(crate) fn begin(
             ));
         }
     }
-    let mut drop = Vec::new();
+    let mut made = Vec::new();
     for name in load.data.table_names() {
         let Some(comment) = comment_on(client, load, name)? else { continue };
         let ours = comment.starts_with(MARK);
         if !ours || load.existing == Existing::Keep {
             return Err(exists(name, client, load, ours)?);
         }
-        drop.push(format!("DROP TABLE {} RESTRICT", load.table(name)));
+        made.push(load.table(name));
+    }
+    // Together, because one may be a partition of another, or refer to it.
+    let mut drop = Vec::new();
+    if !made.is_empty() {
+        drop.push(format!("DROP TABLE {} RESTRICT", made.join(", ")));
     }
     if unfinished.is_some() {
         // Partitions not attached yet, and what they are made like, are named in it.
