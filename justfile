@@ -142,6 +142,10 @@ bench *args:
 bench-load *args:
     cargo bench -p pgdyno-lab --bench vs_load -- {{args}}
 
+# TPROC-C beside go-tpc: load and runs, in turn (docs/benchmarks.md keeps the last result)
+bench-tprocc *args:
+    cargo bench -p pgdyno-lab --bench vs_go_tpc -- {{args}}
+
 # The fsync probe beside PostgreSQL's pg_test_fsync, in turn (docs/probes.md keeps the last result)
 fsync-vs-pg_test_fsync *args:
     cargo bench -p pgdyno-storage --bench vs_pg_test_fsync -- {{args}}

@@ -10,32 +10,20 @@
 //! that does other work besides. Client CPU is user and system time of the whole process, start-up
 //! included. `--minimal` has the server run under wal_level = minimal.
 
+#[path = "../support/mod.rs"]
+mod support;
+
 use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use clap::Parser;
-use pgdyno_exec::account::server_account;
-use pgdyno_exec::directory::StorageDirectory;
-use pgdyno_exec::journal::Journal;
-use pgdyno_exec::paths;
-use pgdyno_lab::load::{ConnectOptions, Existing, Load, load};
-use pgdyno_model::experiment::Loading;
-use pgdyno_model::load_strategy::LoadStrategy;
-use pgdyno_model::progress::Silent;
-use pgdyno_model::target::Address;
-use pgdyno_postgres::cluster::cluster_directory;
-use pgdyno_postgres::{Cluster, ClusterSpec, find};
-use pgdyno_test_support::{Interval, peak_memory_kb};
+use pgdyno_postgres::find;
+use pgdyno_test_support::Interval;
+use support::{AS_PGDYNO_LOAD, Anything, PgdynoLoad, Server, as_pgdyno_load, run};
 
-/// The word by which the bench's own binary becomes `pgdyno load`.
-const AS_PGDYNO: &str = "--as-pgdyno-load";
 const DATABASE: &str = "bench";
-
-type Anything = Box<dyn std::error::Error>;
 
 /// One line of the table: what pgdyno loads, and beside what.
 struct Cell {
@@ -100,32 +88,10 @@ struct Options {
     bench: bool,
 }
 
-/// Options by which [`Bench::ours`] tells a child what to load.
-#[derive(Parser)]
-struct OursOptions {
-    #[arg(long)]
-    workload: String,
-    #[arg(long)]
-    scale: NonZeroU32,
-    #[arg(long)]
-    partitions: u32,
-    #[arg(long)]
-    jobs: NonZeroU32,
-    #[arg(long)]
-    strategy: String,
-    #[arg(long)]
-    host: String,
-    #[arg(long)]
-    port: String,
-    #[arg(long)]
-    user: String,
-}
-
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.first().map(String::as_str) {
-        // Its first argument stands where a program's name does.
-        Some(AS_PGDYNO) => as_pgdyno(OursOptions::parse_from(&arguments)),
+        Some(AS_PGDYNO_LOAD) => as_pgdyno_load(&arguments),
         _ => compare(&Options::parse()),
     };
     if let Err(e) = done {
@@ -134,54 +100,15 @@ fn main() {
     }
 }
 
-/// Loads as `pgdyno load` does.
-fn as_pgdyno(options: OursOptions) -> Result<(), Anything> {
-    let it = Load {
-        workload: options.workload,
-        scale: options.scale,
-        seed: 1,
-        loading: Loading {
-            partitions: options.partitions,
-            jobs: Some(options.jobs),
-            ..Loading::default()
-        },
-        strategy: (options.strategy == "chunks").then_some(LoadStrategy::Chunks),
-        chunk: None,
-        existing: Existing::Keep,
-        connect: ConnectOptions {
-            dsn_or_dbname: Some(DATABASE.to_owned()),
-            host: Some(options.host),
-            port: Some(options.port),
-            user: Some(options.user),
-            ..ConnectOptions::default()
-        },
-    };
-    load(&it, &Silent, &AtomicBool::new(false)).map(drop).map_err(Into::into)
-}
-
-/// The server, and how its socket is reached.
+/// The server, and the folder of pgbench and psql.
 struct Bench {
-    cluster: Cluster,
-    socket: PathBuf,
-    port: String,
-    user: String,
+    server: Server,
     programs: PathBuf,
 }
 
-/// Cost of one load: time, CPU and memory.
-struct Seen {
-    seconds: f64,
-    cpu_seconds: f64,
-    memory_kb: f64,
-}
-
 fn compare(options: &Options) -> Result<(), Anything> {
-    let stop = AtomicBool::new(false);
     let install = find(None, None)?
         .ok_or("no PostgreSQL of the distribution here, so no pgbench to compare with")?;
-    let storage = StorageDirectory::open(None, &server_account()?)?;
-    let journal = Journal::open(&paths::state_dir())?;
-    let mut spec = ClusterSpec::new(install.clone(), cluster_directory(storage.path())?)?;
     let mut settings = vec![
         ("shared_buffers", "256MB"),
         ("max_wal_size", "8GB"),
@@ -190,13 +117,6 @@ fn compare(options: &Options) -> Result<(), Anything> {
     if options.minimal {
         settings.extend([("wal_level", "minimal"), ("max_wal_senders", "0")]);
     }
-    spec.settings =
-        settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let mut cluster = Cluster::create(spec, &journal, &stop)?;
-    cluster.start(&stop)?;
-    let target = cluster.control_target("postgres");
-    let Address::Unix { directory, port } = &target.address else { return Err("no socket".into()) };
-    let (socket, port, user) = (directory.clone(), port.to_string(), target.user.clone());
     let programs = install
         .bindir
         .join("postgres")
@@ -204,7 +124,8 @@ fn compare(options: &Options) -> Result<(), Anything> {
         .parent()
         .map(Path::to_owned)
         .unwrap_or_default();
-    let bench = Bench { cluster, socket, port, user, programs };
+    let version = install.version.clone();
+    let bench = Bench { server: Server::start(install, &settings)?, programs };
 
     let Options { pairs, scale, .. } = *options;
     let mut out = std::io::stdout();
@@ -212,8 +133,7 @@ fn compare(options: &Options) -> Result<(), Anything> {
         settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     writeln!(
         out,
-        "PostgreSQL {}, {pairs} pairs, {scale}% of the scales; {}",
-        install.version,
+        "PostgreSQL {version}, {pairs} pairs, {scale}% of the scales; {}",
         settings.join(", ")
     )?;
     writeln!(
@@ -233,7 +153,7 @@ fn compare(options: &Options) -> Result<(), Anything> {
         let scale = (cell.scale * scale / 100).max(1);
         bench.line(&mut out, cell, scale, pairs)?;
     }
-    bench.cluster.remove()?;
+    bench.server.cluster.remove()?;
     Ok(())
 }
 
@@ -245,7 +165,7 @@ impl Bench {
         scale: u32,
         pairs: u32,
     ) -> Result<(), Anything> {
-        let file = self.cluster.data().join("numbers.txt");
+        let file = self.server.cluster.data().join("numbers.txt");
         if cell.beside == Beside::TextCopy {
             self.prepare_file(&file, scale)?;
         }
@@ -256,15 +176,15 @@ impl Bench {
             for turn in 0..2 {
                 // Who goes first alternates.
                 let index = ((pair + turn) % 2) as usize;
-                self.fresh()?;
+                self.server.fresh(DATABASE)?;
                 let command = if index == 0 {
                     self.theirs(cell, scale, &file)
                 } else {
                     self.ours(cell, scale)?
                 };
-                let before = self.backends_cpu_seconds()?;
-                let one = run(command)?;
-                seen[index] = Some((one, self.backends_cpu_seconds()? - before));
+                let before = self.server.backends_cpu_seconds()?;
+                let (one, _) = run(command)?;
+                seen[index] = Some((one, self.server.backends_cpu_seconds()? - before));
             }
             let [Some((theirs, their_server)), Some((ours, our_server))] = seen else { continue };
             server.push(our_server / their_server);
@@ -292,42 +212,20 @@ impl Bench {
         Ok(())
     }
 
-    /// CPU time of the server's processes that have ended: the load's backends and their workers
-    /// (seconds).
-    fn backends_cpu_seconds(&self) -> Result<f64, Anything> {
-        // They end a moment after their client.
-        std::thread::sleep(Duration::from_millis(300));
-        let pid = self.cluster.pid().ok_or("the server does not run")?;
-        children_cpu_seconds(&format!("/proc/{pid}/stat"))
-    }
-
-    /// A database with nothing in it, and no dirty pages of the last.
-    fn fresh(&self) -> Result<(), Anything> {
-        let mut client = self.cluster.control("postgres")?;
-        client.batch_execute(&format!("DROP DATABASE IF EXISTS {DATABASE}"))?;
-        client.batch_execute(&format!("CREATE DATABASE {DATABASE}"))?;
-        client.batch_execute("CHECKPOINT")?;
-        Ok(())
-    }
-
     fn ours(&self, cell: &Cell, scale: u32) -> Result<Command, Anything> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg(AS_PGDYNO).args(["--workload", cell.workload, "--scale", &scale.to_string()]);
-        command.args([
-            "--partitions",
-            &cell.partitions.to_string(),
-            "--jobs",
-            &cell.jobs.to_string(),
-        ]);
-        command.args(["--strategy", cell.strategy, "--port", &self.port, "--user", &self.user]);
-        command.arg("--host").arg(&self.socket);
-        Ok(command)
+        let number = |n: u32| NonZeroU32::new(n).ok_or("a load of nothing");
+        self.server.pgdyno_load(&PgdynoLoad {
+            partitions: cell.partitions,
+            strategy: cell.strategy.to_owned(),
+            ..PgdynoLoad::new(cell.workload, number(scale)?, number(cell.jobs)?, DATABASE)
+        })
     }
 
     fn theirs(&self, cell: &Cell, scale: u32, file: &Path) -> Command {
         let program = if cell.beside == Beside::TextCopy { "psql" } else { "pgbench" };
         let mut command = Command::new(self.programs.join(program));
-        command.arg("-h").arg(&self.socket).args(["-p", &self.port, "-U", &self.user]);
+        let Server { socket, port, user, .. } = &self.server;
+        command.arg("-h").arg(socket).args(["-p", port, "-U", user]);
         match cell.beside {
             Beside::Pgbench => command.args(["-i", "-q", "-s", &scale.to_string(), DATABASE]),
             Beside::PgbenchPartitions => {
@@ -358,46 +256,9 @@ impl Bench {
     /// loads it.
     fn prepare_file(&self, file: &Path, scale: u32) -> Result<(), Anything> {
         let Some(cell) = CELLS.iter().find(|c| c.beside == Beside::TextCopy) else { return Ok(()) };
-        self.fresh()?;
+        self.server.fresh(DATABASE)?;
         run(self.ours(cell, scale)?)?;
         let copy = format!("COPY numbers TO '{}'", file.display());
-        Ok(self.cluster.control(DATABASE)?.batch_execute(&copy)?)
+        Ok(self.server.cluster.control(DATABASE)?.batch_execute(&copy)?)
     }
-}
-
-/// Runs `command` to its end.
-fn run(mut command: Command) -> Result<Seen, Anything> {
-    let before = children_cpu_seconds("/proc/self/stat")?;
-    let began = Instant::now();
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-    let mut memory_kb = 0.0_f64;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        memory_kb = memory_kb.max(peak_memory_kb(child.id()).unwrap_or(0.0));
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    let seconds = began.elapsed().as_secs_f64();
-    if !status.success() {
-        let mut said = String::new();
-        if let Some(mut err) = child.stderr.take() {
-            std::io::Read::read_to_string(&mut err, &mut said)?;
-        }
-        return Err(format!("{command:?} ended with {status}: {said}").into());
-    }
-    Ok(Seen { seconds, cpu_seconds: children_cpu_seconds("/proc/self/stat")? - before, memory_kb })
-}
-
-/// CPU time of all children that were waited for (seconds; the kernel counts hundredths).
-fn children_cpu_seconds(path: &str) -> Result<f64, Anything> {
-    let stat = std::fs::read_to_string(path)?;
-    let after_name = stat.rsplit_once(')').ok_or("a process without a name")?.1;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    // Fields 16 and 17 of proc(5), of which two stand before the name's end.
-    let ticks = |i: usize| {
-        fields.get(i).and_then(|f| f.parse::<f64>().ok()).ok_or("a process's stat is short")
-    };
-    Ok((ticks(13)? + ticks(14)?) / 100.0)
 }
