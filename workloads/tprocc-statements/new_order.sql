@@ -1,12 +1,13 @@
 -- New-Order (clause 2.4): 5 to 15 lines, 1% of them from another warehouse. 1% of orders name an
 -- item that is not there, and are rolled back (clause 2.4.1.4); such a transaction counts. Line 1
--- names that item, so it is processed last.
+-- names that item, and its stock is taken last.
 --
--- One SELECT reads and locks the stock of all lines, as in go-tpc. It locks in key order:
--- two orders cannot deadlock, and no client has to sort.
+-- As in go-tpc, one SELECT reads all items, one reads and locks their stock, and one INSERT writes all
+-- lines. Stock is locked in the order of its key: two orders cannot deadlock, and no client has to
+-- sort.
 --
--- pgbench does not quote variables, so texts are read but never sent back: INSERT ... SELECT copies
--- s_dist_xx on the server. The order's total is the client's arithmetic, and is left out.
+-- pgbench does not quote variables, so texts are read but never sent back: the INSERT takes s_dist_xx
+-- and prices on the server. The order's total is the client's arithmetic, and is left out.
 \set w_id 1 + :client_id % :scale
 \set d_id random(1, 10)
 \set c_id ((random(0, 1023) | random(1, 3000)) + 259) % 3000 + 1
@@ -68,6 +69,10 @@ INSERT INTO orders VALUES (
     (ARRAY[:s1, :s2, :s3, :s4, :s5, :s6, :s7, :s8, :s9, :s10, :s11, :s12,
            :s13, :s14, :s15]::int[])[1:(:lines)]))::int);
 INSERT INTO new_order VALUES (:o_id, :d_id, :w_id);
+SELECT i_id, i_price, i_name, i_data
+FROM item WHERE i_id = ANY (
+    (ARRAY[:i1, :i2, :i3, :i4, :i5, :i6, :i7, :i8, :i9, :i10, :i11, :i12,
+           :i13, :i14, :i15]::int[])[1:(:lines)]);
 SELECT s_w_id, s_i_id, s_quantity, s_data
 FROM stock WHERE (s_w_id, s_i_id) IN (SELECT * FROM unnest(
     (ARRAY[:s1, :s2, :s3, :s4, :s5, :s6, :s7, :s8, :s9, :s10, :s11, :s12,
@@ -75,199 +80,113 @@ FROM stock WHERE (s_w_id, s_i_id) IN (SELECT * FROM unnest(
     (ARRAY[:i1, :i2, :i3, :i4, :i5, :i6, :i7, :i8, :i9, :i10, :i11, :i12,
            :i13, :i14, :i15]::int[])[1:(:lines)]))
 ORDER BY s_w_id, s_i_id FOR UPDATE;
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i2 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q2 + CASE WHEN s_quantity >= :q2 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q2,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s2 AND s_i_id = :i2;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 2, :i2, :s2, NULL, :q2, :q2 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s2 AND s_i_id = :i2;
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i3 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q3 + CASE WHEN s_quantity >= :q3 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q3,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s3 AND s_i_id = :i3;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 3, :i3, :s3, NULL, :q3, :q3 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s3 AND s_i_id = :i3;
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i4 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q4 + CASE WHEN s_quantity >= :q4 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q4,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s4 AND s_i_id = :i4;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 4, :i4, :s4, NULL, :q4, :q4 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s4 AND s_i_id = :i4;
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i5 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q5 + CASE WHEN s_quantity >= :q5 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q5,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s5 AND s_i_id = :i5;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 5, :i5, :s5, NULL, :q5, :q5 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s5 AND s_i_id = :i5;
 \if :lines >= 6
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i6 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q6 + CASE WHEN s_quantity >= :q6 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q6,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s6 AND s_i_id = :i6;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 6, :i6, :s6, NULL, :q6, :q6 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s6 AND s_i_id = :i6;
 \endif
 \if :lines >= 7
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i7 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q7 + CASE WHEN s_quantity >= :q7 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q7,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s7 AND s_i_id = :i7;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 7, :i7, :s7, NULL, :q7, :q7 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s7 AND s_i_id = :i7;
 \endif
 \if :lines >= 8
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i8 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q8 + CASE WHEN s_quantity >= :q8 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q8,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s8 AND s_i_id = :i8;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 8, :i8, :s8, NULL, :q8, :q8 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s8 AND s_i_id = :i8;
 \endif
 \if :lines >= 9
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i9 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q9 + CASE WHEN s_quantity >= :q9 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q9,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s9 AND s_i_id = :i9;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 9, :i9, :s9, NULL, :q9, :q9 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s9 AND s_i_id = :i9;
 \endif
 \if :lines >= 10
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i10 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q10 + CASE WHEN s_quantity >= :q10 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q10,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s10 AND s_i_id = :i10;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 10, :i10, :s10, NULL, :q10, :q10 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s10 AND s_i_id = :i10;
 \endif
 \if :lines >= 11
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i11 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q11 + CASE WHEN s_quantity >= :q11 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q11,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s11 AND s_i_id = :i11;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 11, :i11, :s11, NULL, :q11, :q11 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s11 AND s_i_id = :i11;
 \endif
 \if :lines >= 12
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i12 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q12 + CASE WHEN s_quantity >= :q12 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q12,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s12 AND s_i_id = :i12;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 12, :i12, :s12, NULL, :q12, :q12 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s12 AND s_i_id = :i12;
 \endif
 \if :lines >= 13
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i13 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q13 + CASE WHEN s_quantity >= :q13 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q13,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s13 AND s_i_id = :i13;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 13, :i13, :s13, NULL, :q13, :q13 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s13 AND s_i_id = :i13;
 \endif
 \if :lines >= 14
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i14 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q14 + CASE WHEN s_quantity >= :q14 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q14,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s14 AND s_i_id = :i14;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 14, :i14, :s14, NULL, :q14, :q14 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s14 AND s_i_id = :i14;
 \endif
 \if :lines >= 15
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i15 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q15 + CASE WHEN s_quantity >= :q15 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q15,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s15 AND s_i_id = :i15;
-INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 15, :i15, :s15, NULL, :q15, :q15 * :i_price::numeric,
-    (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
-           s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s15 AND s_i_id = :i15;
 \endif
 \if :rolled_back
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i1;
 ROLLBACK;
 \else
-SELECT i_price, i_name, i_data FROM item WHERE i_id = :i1 \gset
 UPDATE stock SET
     s_quantity = s_quantity - :q1 + CASE WHEN s_quantity >= :q1 + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :q1,
@@ -275,9 +194,18 @@ UPDATE stock SET
     s_remote_cnt = s_remote_cnt + (s_w_id <> :w_id)::int
 WHERE s_w_id = :s1 AND s_i_id = :i1;
 INSERT INTO order_line
-SELECT :o_id, :d_id, :w_id, 1, :i1, :s1, NULL, :q1, :q1 * :i_price::numeric,
+SELECT :o_id, :d_id, :w_id, number, item_id, supply, NULL, quantity, quantity * i_price,
     (ARRAY[s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05,
            s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[:d_id]
-FROM stock WHERE s_w_id = :s1 AND s_i_id = :i1;
+FROM unnest(
+    (ARRAY[:i1, :i2, :i3, :i4, :i5, :i6, :i7, :i8, :i9, :i10, :i11, :i12,
+           :i13, :i14, :i15]::int[])[1:(:lines)],
+    (ARRAY[:s1, :s2, :s3, :s4, :s5, :s6, :s7, :s8, :s9, :s10, :s11, :s12,
+           :s13, :s14, :s15]::int[])[1:(:lines)],
+    (ARRAY[:q1, :q2, :q3, :q4, :q5, :q6, :q7, :q8, :q9, :q10, :q11, :q12,
+           :q13, :q14, :q15]::int[])[1:(:lines)])
+    WITH ORDINALITY AS line(item_id, supply, quantity, number)
+JOIN item ON i_id = item_id
+JOIN stock ON s_w_id = supply AND s_i_id = item_id;
 COMMIT;
 \endif
