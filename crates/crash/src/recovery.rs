@@ -117,7 +117,7 @@ pub(super) fn recover(
     if let Some(interfere) = &subject.interference.after_recovery {
         interfere(&bed.cluster().control_target(DATABASE), &bed.cluster().data());
     }
-    let terms = Terms { load: subject.load(), scale: subject.options.scale, limit, stop };
+    let terms = Terms::new(subject.load(), subject.options.scale, limit, stop)?;
     let aftermath = look(plan, bed.cluster(), faulted, mark, &terms)?;
     let log = bed.cluster().log_since(mark);
     Ok(Recovered { aftermath, took: Some(took), log })
@@ -167,14 +167,12 @@ fn crash_recovery(fault: Fault, bed: &mut TestBed, draws: &mut Random) -> Result
 /// Takes one acknowledged transaction of `load` back, and all that it did: every rule but the
 /// ledger's holds.
 fn take_back(cluster: &Cluster, load: &CrashLoad, history: &History) -> Result<(), BenchError> {
-    let Some(entry) = history.entries().find(|e| e.state == State::Acknowledged) else {
-        return Ok(());
-    };
+    let mut acknowledged = history.entries().filter(|e| e.state == State::Acknowledged);
+    let taken = acknowledged.find_map(|e| Some((e.token, (load.take_back)(&e.effect)?)));
+    let Some((token, take_back)) = taken else { return Ok(()) };
     let sql = format!(
-        "BEGIN; DELETE FROM pgdyno_token WHERE client = {} AND sequence = {}; {}; COMMIT",
-        entry.token.client,
-        entry.token.sequence,
-        (load.take_back)(&entry.effect),
+        "BEGIN; DELETE FROM pgdyno_token WHERE client = {} AND sequence = {}; {take_back}; COMMIT",
+        token.client, token.sequence,
     );
     let mut client = cluster.control(DATABASE)?;
     execute(&mut client, "plant a lost transaction", &sql)

@@ -92,6 +92,8 @@ pub struct Contents {
     pub amounts: Vec<Amounts>,
     /// Numbers that the tokens have from a sequence.
     pub numbers: Observed<Numbers>,
+    /// Complaints about the workload's conditions; not applicable where it has none.
+    pub conditions: Observed<Vec<String>>,
     /// Tables of the data set, by sequential scans.
     pub by_scan: Observed<Vec<TableRows>>,
     /// Tables of the data set, by their primary keys.

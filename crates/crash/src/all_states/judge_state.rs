@@ -142,8 +142,7 @@ impl Judge<'_, '_> {
                 &cluster.data(),
             );
         }
-        let terms =
-            Terms { load: self.subject.load(), scale: self.subject.options.scale, limit, stop };
+        let terms = Terms::new(self.subject.load(), self.subject.options.scale, limit, stop)?;
         let began = Instant::now();
         let found = verify::look(cluster, &self.recording.before, mark, depth, &terms)?;
         took.oracles = began.elapsed();

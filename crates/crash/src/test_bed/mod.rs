@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_dataset::BulkLoad;
-use pgdyno_dataset::workload::{self, DataSet};
+use pgdyno_dataset::workload::DataSet;
 use pgdyno_durability::{Objects, Observed, Unseen};
 use pgdyno_emulated_disk::states::State;
 use pgdyno_emulated_disk::{Control, Cut, DiskServer};
@@ -106,7 +106,7 @@ impl TestBed {
         let wal = wal.map(|name| provisioner.storage(name, &subject.storages[name], None));
         let wal = wal.transpose()?;
         let data_path = data.stack.path();
-        let data_set = workload::load(subject.load().data_set, &[])?.data;
+        let data_set = subject.load().workload()?.data;
         let available = pgdyno_exec::directory::room(&data_path)?;
         check_room(&Self::room_needed(subject)?, &subject.storage, &data_path, available)?;
         let cluster = provisioner.cluster(ClusterRequest {
@@ -140,7 +140,7 @@ impl TestBed {
     /// The load has no such data set.
     pub(super) fn room_needed(subject: &Subject) -> Result<RoomNeeded, BenchError> {
         const WAL: u64 = 320 << 20;
-        let data_set = workload::load(subject.load().data_set, &[])?.data;
+        let data_set = subject.load().workload()?.data;
         let tables = pgdyno_dataset::room_needed(&data_set, subject.options.scale);
         Ok(RoomNeeded {
             bytes: Bytes(tables.0 + tables.0 / 2 + WAL),

@@ -3,14 +3,15 @@
 use pgdyno_durability::{Amounts, Contents, Unseen};
 
 use super::session::{Terms, VerifySession};
-use super::{rows, structure};
+use super::{conditions, rows, structure};
 
 /// Why something is not looked at.
 pub(super) fn later() -> Unseen {
     Unseen::NotApplicable("looked at after a second start, and in some states only".into())
 }
 
-/// Reads what takes little time: the tokens, the amounts, and every row by a scan.
+/// Reads what takes little time: the tokens, the amounts, quick conditions, and every row by a
+/// scan.
 pub(super) fn quick(session: &mut VerifySession<'_>, terms: &Terms<'_>) -> Contents {
     let amounts = terms.load.amounts.iter().map(|amount| Amounts {
         holder: amount.holder,
@@ -24,6 +25,7 @@ pub(super) fn quick(session: &mut VerifySession<'_>, terms: &Terms<'_>) -> Conte
         rows: session.ask("reading the tokens", rows::tokens),
         index: session.ask("reading the tokens by their index", rows::tokens_by_key),
         numbers: session.ask("reading the sequence", rows::numbers),
+        conditions: conditions::quick(session, terms),
         by_scan: rows::count(session, terms, rows::Access::Scan),
         by_key: Err(later()),
         btrees: Err(later()),
@@ -33,9 +35,15 @@ pub(super) fn quick(session: &mut VerifySession<'_>, terms: &Terms<'_>) -> Conte
     }
 }
 
-/// Reads what the server's own checks say of tables and indexes, after `contents`.
-pub(super) fn with_structure(contents: Contents, session: &mut VerifySession<'_>) -> Contents {
+/// Reads the other conditions, and what the server's own checks say of tables and indexes,
+/// after `contents`.
+pub(super) fn with_structure(
+    contents: Contents,
+    session: &mut VerifySession<'_>,
+    terms: &Terms<'_>,
+) -> Contents {
     Contents {
+        conditions: conditions::whole(contents.conditions, session, terms),
         btrees: structure::btrees(session),
         heaps: structure::heaps(session),
         pointers: structure::pointers(session),
@@ -47,6 +55,6 @@ pub(super) fn with_structure(contents: Contents, session: &mut VerifySession<'_>
 pub(super) fn whole(session: &mut VerifySession<'_>, terms: &Terms<'_>) -> Contents {
     let quick = quick(session, terms);
     let by_key = rows::count(session, terms, rows::Access::Key);
-    let contents = with_structure(quick, session);
+    let contents = with_structure(quick, session, terms);
     Contents { by_key, visibility: structure::visibility(session), ..contents }
 }

@@ -5,6 +5,7 @@
 //! server is killed and the rest could not be observed: [`watchdog`].
 
 pub(super) mod census;
+mod conditions;
 mod contents;
 mod restart;
 mod rows;
@@ -89,9 +90,11 @@ fn recovered(client: &mut Client) -> Observed<u64> {
 pub(super) enum Depth {
     /// Everything that the oracles are given.
     Thorough,
-    /// As quick, then the server's own checks of tables and indexes, and where entries lead to.
+    /// As quick, then the other conditions, the server's own checks of tables and indexes, and where
+    /// entries lead to.
     Structure,
-    /// The tokens, the amounts, and every row by a scan. The rest is not applicable.
+    /// The tokens, the amounts, quick conditions, and every row by a scan. The rest is not
+    /// applicable.
     Quick,
 }
 
@@ -111,7 +114,7 @@ pub(super) fn look(
         match depth {
             Depth::Quick => found,
             Depth::Structure => Found {
-                recovered: contents::with_structure(found.recovered, &mut session),
+                recovered: contents::with_structure(found.recovered, &mut session, terms),
                 ..found
             },
             Depth::Thorough => read_rest(found, session, cluster, before, terms),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgdyno_connect::control::{Client, error_text};
+use pgdyno_dataset::workload::DataSet;
 use pgdyno_durability::{Numbers, Observed, Row, TableRows, Unseen};
 use pgdyno_model::ledger::{Effect, Token};
 
@@ -40,21 +41,30 @@ pub(super) fn count(
     tables
         .map(|loaded| {
             let name = format!("counting {} by {by}", loaded.table);
-            session.ask(&name, |client| count_table(client, loaded, terms.scale, access))
+            let rows = loaded_rows(&terms.workload.data, loaded.table, terms.scale);
+            session.ask(&name, |client| count_table(client, loaded, rows, access))
         })
         .collect()
 }
 
-/// The server counts, so that a large table works too.
+/// Rows that `table` of `data` was loaded with (count).
+fn loaded_rows(data: &DataSet, table: &str, scale: u32) -> u64 {
+    // A table of children, whose number a seed draws, is none that a load leaves as it is.
+    let spec = data.tables.iter().find(|spec| spec.name == table);
+    spec.map_or(0, |spec| data.rows(spec, scale, 0))
+}
+
+/// Counts the rows of `table`, which was loaded with so many. The server counts, so that a large
+/// table works too.
 fn count_table(
     client: &mut Client,
     table: &LoadedTable,
-    scale: u32,
+    loaded: u64,
     access: Access,
 ) -> Observed<TableRows> {
-    let LoadedTable { table: name, key, rows_per_scale, constant } = table;
+    let LoadedTable { table: name, key, indexed, constant } = table;
     // A condition that every row meets, so that the index serves it.
-    let every = format!("{key} >= -2147483648");
+    let every = format!("{indexed} >= -2147483648");
     let sql = format!(
         "SELECT count(*), count(DISTINCT {key}), min({key})::int8, max({key})::int8, \
          count(*) FILTER (WHERE ({constant}) IS NOT TRUE) FROM {name} WHERE {every}"
@@ -67,7 +77,7 @@ fn count_table(
     let number = |column: usize| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
     let mut found = TableRows {
         table: (*name).to_owned(),
-        loaded: rows_per_scale * u64::from(scale),
+        loaded,
         rows: number(0),
         keys: number(1),
         lowest: row.get(2),

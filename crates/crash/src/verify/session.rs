@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use pgdyno_connect::control::{Client, ControlError, error_text};
+use pgdyno_dataset::workload::{Workload, WorkloadError};
 use pgdyno_durability::{Observed, Unseen, is_damage};
 use pgdyno_postgres::Cluster;
 
@@ -15,16 +16,33 @@ use pgdyno_provision::provisioner::DATABASE;
 /// queries that it is begun for: their costs are overrated.
 pub(super) const PLAIN: &str = "RESET ALL; SET jit = off";
 
-/// The scale and the time limits of verification.
-#[derive(Clone, Copy, Debug)]
+/// The load that is verified, its scale and the time limits of verification.
+#[derive(Debug)]
 pub(crate) struct Terms<'a> {
     /// The load that was offered.
     pub(crate) load: &'static CrashLoad,
+    /// The workload whose tables it changes.
+    pub(crate) workload: Workload,
     /// The data set's scale.
     pub(crate) scale: u32,
     /// How long each step may take.
     pub(crate) limit: Duration,
     pub(crate) stop: &'a AtomicBool,
+}
+
+impl<'a> Terms<'a> {
+    /// Returns the terms for `load` at `scale`, with `limit` for each step.
+    ///
+    /// # Errors
+    /// The load has no such workload.
+    pub(crate) fn new(
+        load: &'static CrashLoad,
+        scale: u32,
+        limit: Duration,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, WorkloadError> {
+        Ok(Self { load, workload: load.workload()?, scale, limit, stop })
+    }
 }
 
 /// A connection to the server under verification, each question of which has a time limit.

@@ -165,7 +165,7 @@ fn recover(
         objects: Err(Unseen::NotApplicable("nobody kept the names of the objects".into())),
     };
     let load = CrashLoad::named(local.options.workload);
-    let terms = verify::Terms { load, scale, limit, stop: context.stop };
+    let terms = verify::Terms::new(load, scale, limit, context.stop)?;
     let found = verify::look(cluster, &before, mark, verify::Depth::Thorough, &terms)?;
     Ok((Aftermath::Up(Box::new(found)), Some(took), cluster.log_since(mark)))
 }

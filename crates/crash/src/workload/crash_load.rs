@@ -17,11 +17,15 @@ pub(crate) struct CrashLoad {
     pub(crate) loaded: &'static [LoadedTable],
     /// Amounts that transactions add up.
     pub(crate) amounts: &'static [Amount],
+    /// Conditions that hold the other tables against the tokens, beside those that the workload
+    /// itself has.
+    pub(crate) conditions: &'static [Condition],
     /// Rows that are written once more after recovery, with the values that they have: table,
     /// column and condition. They add nothing that a second verification would take for a
     /// transaction.
     pub(crate) rewritten: &'static [(&'static str, &'static str, &'static str)],
-    /// The table that every transaction changes first.
+    /// The tables that transactions change first, as LOCK TABLE names them. A transaction changes
+    /// them in this order.
     pub(crate) changed_first: &'static str,
     /// The table most of whose pages the load changes.
     pub(crate) changed_most: &'static str,
@@ -29,18 +33,32 @@ pub(crate) struct CrashLoad {
     pub(crate) vacuum: &'static [&'static str],
     /// Statements for a fault that is aimed at CREATE INDEX. The index is `pgdyno_aim`.
     pub(crate) create_index: &'static [&'static str],
-    /// Takes back all that a transaction of this effect did beside its token, which is gone.
-    pub(crate) take_back: fn(&Effect) -> String,
+    /// Takes back all that a transaction of this effect did beside its token, which is gone. None
+    /// for a transaction that later ones build upon.
+    pub(crate) take_back: fn(&Effect) -> Option<String>,
 }
 
 /// A table of the data set, as its workload loads it: with the keys 1, 2, 3, ….
 #[derive(Debug)]
 pub(crate) struct LoadedTable {
     pub(crate) table: &'static str,
+    /// The key of a row: a column, or several as one number, in parentheses.
     pub(crate) key: &'static str,
-    pub(crate) rows_per_scale: u64,
+    /// A column of the primary key and of no other index.
+    pub(crate) indexed: &'static str,
     /// A condition that every row meets, whatever load was offered.
     pub(crate) constant: &'static str,
+}
+
+/// A condition that holds whenever no transaction is under way.
+#[derive(Debug)]
+pub(crate) struct Condition {
+    /// The condition in words.
+    pub(crate) condition: &'static str,
+    /// Whether it is asked of every state of a disk: it takes some hundredths of a second.
+    pub(crate) is_quick: bool,
+    /// Selects how many rows break it, as int8.
+    pub(crate) broken: &'static str,
 }
 
 /// Amounts that transactions add to rows of a table.

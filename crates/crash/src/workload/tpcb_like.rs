@@ -17,20 +17,20 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
         LoadedTable {
             table: "pgbench_accounts",
             key: "aid",
-            rows_per_scale: 100_000,
+            indexed: "aid",
             constant: "bid = (aid::int8 - 1) / 100000 + 1 AND filler = '' \
                 AND octet_length(filler) = 84",
         },
         LoadedTable {
             table: "pgbench_tellers",
             key: "tid",
-            rows_per_scale: 10,
+            indexed: "tid",
             constant: "bid = (tid::int8 - 1) / 10 + 1 AND filler IS NULL",
         },
         LoadedTable {
             table: "pgbench_branches",
             key: "bid",
-            rows_per_scale: 1,
+            indexed: "bid",
             constant: "filler IS NULL",
         },
     ],
@@ -57,6 +57,7 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             is_unique: true,
         },
     ],
+    conditions: &[],
     rewritten: &[
         ("pgbench_accounts", "abalance", "aid = 1"),
         ("pgbench_tellers", "tbalance", "tid = 1"),
@@ -69,8 +70,8 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
     take_back,
 };
 
-fn take_back(effect: &Effect) -> String {
-    format!(
+fn take_back(effect: &Effect) -> Option<String> {
+    Some(format!(
         "UPDATE pgbench_accounts SET abalance = abalance - ({delta}) WHERE aid = {}; \
          UPDATE pgbench_tellers SET tbalance = tbalance - ({delta}) WHERE tid = {}; \
          UPDATE pgbench_branches SET bbalance = bbalance - ({delta}) WHERE bid = {}",
@@ -78,5 +79,5 @@ fn take_back(effect: &Effect) -> String {
         effect.teller,
         effect.branch,
         delta = effect.delta,
-    )
+    ))
 }

@@ -18,7 +18,7 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
         LoadedTable {
             table: "user_info",
             key: "userid",
-            rows_per_scale: 100_000,
+            indexed: "userid",
             constant: "engname = 'user.' || userid AND cnname = '某人' \
                 AND email = userid || '@example.com' \
                 AND occupation = 'DBA' AND birthday = '1970-01-01' AND signname = repeat(' ', 54) \
@@ -28,7 +28,7 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
         LoadedTable {
             table: "user_session",
             key: "userid",
-            rows_per_scale: 100_000,
+            indexed: "userid",
             // Of two logins at a time, the one that began first may be the last to change the row.
             constant: "login_count >= 0 AND logouttime IS NULL AND online_interval = '0' \
                 AND CASE WHEN login_count = 0 THEN logintime IS NULL ELSE (userid, logintime) IN \
@@ -56,6 +56,7 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
             is_unique: false,
         },
     ],
+    conditions: &[],
     rewritten: &[
         ("user_info", "qq", "userid = 1"),
         ("user_session", "login_count", "userid = 1"),
@@ -68,13 +69,13 @@ pub(super) static LOAD: CrashLoad = CrashLoad {
     take_back,
 };
 
-fn take_back(effect: &Effect) -> String {
-    format!(
+fn take_back(effect: &Effect) -> Option<String> {
+    Some(format!(
         "DELETE FROM user_login_rec WHERE userid = {user} \
          AND login_time NOT IN (SELECT begun FROM pgdyno_token WHERE aid = {user}); \
          UPDATE user_session SET login_count = login_count - {delta}, logintime = \
          (SELECT max(login_time) FROM user_login_rec WHERE userid = {user}) WHERE userid = {user}",
         user = effect.account,
         delta = effect.delta,
-    )
+    ))
 }

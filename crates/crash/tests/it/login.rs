@@ -2,33 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use pgdyno_connect::control::{self, Client};
-use pgdyno_crash::{Interference, crash};
+use pgdyno_crash::Interference;
+use pgdyno_model::Verdict;
 use pgdyno_model::crash::{CheckOutcome, CrashWorkload, Failing, Fault};
-use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
-use pgdyno_model::{CrashRecord, Verdict};
-use pgdyno_test_support::{assert_contains, install};
+use pgdyno_test_support::assert_contains;
 
-use super::{home, judged, remove_kept, resolved};
-
-/// Crashes a server in a directory under logins; `crash` holds more keys of `[crash]`.
-fn crash_logins(keys: &str, interference: Interference) -> CrashRecord {
-    let (home, disk) = home();
-    let text = format!(
-        "[experiment]\nrepeats = 1\n[postgres]\nbindir = {:?}\n\
-         settings = {{ autovacuum = \"off\" }}\n\
-         [crash]\nworkload = \"user-login\"\nload = \"150ms\"\n{keys}\n",
-        install(None).bindir
-    );
-    let prepared = resolved(&disk, &text);
-    let (store, stop) = (home.path().join("store.sqlite3"), AtomicBool::new(false));
-    let record = crash(&prepared, interference, &store, &Silent, &stop).unwrap();
-    remove_kept(&record);
-    record
-}
+use super::{crash_under, judged};
 
 #[test]
 fn an_immediate_restart_keeps_every_login_and_no_key_twice_and_a_lost_login_is_seen() {
@@ -45,7 +27,7 @@ fn a_process_crash_keeps_every_login_and_a_lost_login_is_seen() {
 /// control is seen.
 fn assert_keeps_logins(fault: Fault) {
     let keys = format!("faults = [\"{fault}\"]\nrounds = 1");
-    let outcome = crash_logins(&keys, Interference::default()).outcome;
+    let outcome = crash_under("user-login", &keys, Interference::default()).outcome;
     assert_eq!(outcome.options.workload, CrashWorkload::UserLogin);
     assert_eq!(outcome.verdict, Verdict::Pass, "{}", outcome.reason);
     let [crashed] = &outcome.faults[..] else { panic!("one fault: {:?}", outcome.faults) };
@@ -79,7 +61,7 @@ fn damaged(damage: impl Fn(&mut Client) + Send + Sync + 'static) -> (Verdict, St
         })),
     };
     let keys = "faults = [\"immediate\"]\nrounds = 1\ncontrols = false";
-    judged(&crash_logins(keys, interference).outcome.faults[0].rounds[0])
+    judged(&crash_under("user-login", keys, interference).outcome.faults[0].rounds[0])
 }
 
 #[test]

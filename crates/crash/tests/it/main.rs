@@ -3,16 +3,20 @@
 
 mod login;
 mod rounds;
+mod tprocc;
 mod verify;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
+use pgdyno_crash::{Interference, crash};
 use pgdyno_experiment::ResolvedExperiment;
 use pgdyno_experiment::file::Source;
 use pgdyno_model::crash::{CheckOutcome, Round};
+use pgdyno_model::progress::Silent;
 use pgdyno_model::{CrashRecord, Verdict};
 use pgdyno_provision::ThisHost;
-use pgdyno_test_support::Scratch;
+use pgdyno_test_support::{Scratch, install};
 
 /// A folder of the test's own, and one for clusters in it.
 fn home() -> (Scratch, PathBuf) {
@@ -26,6 +30,22 @@ fn resolved(disk: &Path, text: &str) -> ResolvedExperiment {
     let text = format!("{text}[storage.disk]\ndirectory = {disk:?}\n");
     let source = Source { name: "crash".into(), shown: "crash".into(), text, base: disk.into() };
     ResolvedExperiment::new(source, Vec::new(), &ThisHost).unwrap()
+}
+
+/// Crashes a server in a directory under `workload`; `keys` are more keys of `[crash]`.
+fn crash_under(workload: &str, keys: &str, interference: Interference) -> CrashRecord {
+    let (home, disk) = home();
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[postgres]\nbindir = {:?}\n\
+         settings = {{ autovacuum = \"off\" }}\n\
+         [crash]\nworkload = \"{workload}\"\nload = \"150ms\"\n{keys}\n",
+        install(None).bindir
+    );
+    let prepared = resolved(&disk, &text);
+    let (store, stop) = (home.path().join("store.sqlite3"), AtomicBool::new(false));
+    let record = crash(&prepared, interference, &store, &Silent, &stop).unwrap();
+    remove_kept(&record);
+    record
 }
 
 /// Removes the files that were kept of a failure.

@@ -52,6 +52,9 @@ pub const ORACLES: &[Oracle] = &[
     Oracle::contents("index and table agree", Corrupt, tables::index),
     Oracle::contents("every transaction is there whole", Corrupt, tables::whole),
     Oracle::contents("the balances' sums agree", Corrupt, tables::sums),
+    Oracle::contents("the workload's conditions hold", Corrupt, |case| {
+        complained(&case.contents.conditions)
+    }),
     Oracle::contents("every loaded row is there once, by a scan", Corrupt, |case| {
         once(&case.contents.by_scan)
     }),

@@ -140,7 +140,7 @@ fn workload(named: &Spanned<String>) -> Result<CrashWorkload, Complaint> {
             .with_help(format!(
                 "their loads are {}: each keeps a row for every transaction, which the oracles \
                  compare with the ledger",
-                CrashWorkload::NAMES.join(" and ")
+                CrashWorkload::NAMES.join(", ")
             ))
             .at(named.span())
     })

@@ -17,11 +17,15 @@ pub enum CrashWorkload {
     TpcbLike,
     /// A function selects a user, inserts a login and updates the user's session.
     UserLogin,
+    /// Orders, payments and deliveries of TPC-C, whose consistency conditions are checked.
+    Tprocc,
 }
 
 names!(CrashWorkload, parse);
 
 impl CrashWorkload {
+    /// All loads.
+    pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
     /// Names of all, as files and options have them.
     pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
@@ -30,6 +34,7 @@ impl CrashWorkload {
         match self {
             Self::TpcbLike => "TPC-B",
             Self::UserLogin => "user-login",
+            Self::Tprocc => "TPROC-C",
         }
     }
 }
@@ -40,9 +45,9 @@ mod tests {
 
     #[test]
     fn names_read_back() {
-        for workload in <CrashWorkload as VariantArray>::VARIANTS {
+        for workload in CrashWorkload::ALL {
             assert_eq!(CrashWorkload::parse(workload.name()), Some(*workload));
         }
-        assert_eq!(CrashWorkload::NAMES, ["tpcb-like", "user-login"]);
+        assert_eq!(CrashWorkload::NAMES, ["tpcb-like", "user-login", "tprocc"]);
     }
 }

@@ -87,8 +87,8 @@ pub(crate) struct CrashArgs {
     /// Seed of all random moments. The same seed repeats every round
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: i64,
-    /// Load that runs when a fault strikes: tpcb-like, or user-login, whose logins insert a row and
-    /// update a session
+    /// Load that runs when a fault strikes: tpcb-like; user-login, whose logins insert a row and
+    /// update a session; or tprocc, whose consistency conditions are checked too
     #[arg(long, value_name = "WORKLOAD", default_value = "tpcb-like")]
     pub(crate) workload: String,
     /// Number of connections that generate load

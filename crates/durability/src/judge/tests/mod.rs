@@ -61,6 +61,7 @@ pub(crate) fn honest(history: &History) -> Found {
         .map(|(holder, key)| Amounts { holder, key, by_key: Ok(BTreeMap::new()) })
         .into(),
         numbers: Ok(Numbers { last: 40, highest: Some(12), repeated: 0 }),
+        conditions: Ok(Vec::new()),
         by_scan: Ok(loaded()),
         by_key: Ok(loaded()),
         btrees: Ok(Vec::new()),
@@ -318,9 +319,10 @@ fn strangers_changed_rows_and_an_index_that_misses_one_are_seen() {
 #[test]
 fn the_servers_own_word_counts() {
     type Spoil = fn(&mut Contents);
-    let of_contents: [(&str, Spoil); 6] = [
+    let of_contents: [(&str, Spoil); 7] = [
         ("the sequence gives no number again", |c| c.numbers.as_mut().unwrap().last = 11),
         ("the sequence gives no number again", |c| c.numbers.as_mut().unwrap().repeated = 1),
+        ("the workload's conditions hold", |c| c.conditions = Ok(vec!["1 row breaks it".into()])),
         ("amcheck: B-trees", |c| c.btrees = Ok(vec!["item order".into()])),
         ("amcheck: tables", |c| c.heaps = Ok(vec!["xmin".into()])),
         ("index entries lead to tuples", |c| c.pointers = Ok(vec!["(0,1)".into()])),
