@@ -90,8 +90,8 @@ fn recovered(client: &mut Client) -> Observed<u64> {
 pub(super) enum Depth {
     /// Everything that the oracles are given.
     Thorough,
-    /// As quick, then the other conditions, the server's own checks of tables and indexes, and where
-    /// entries lead to.
+    /// As quick, then the other conditions, the server's own checks of tables and indexes, and
+    /// where entries lead to.
     Structure,
     /// The tokens, the amounts, quick conditions, and every row by a scan. The rest is not
     /// applicable.

@@ -93,6 +93,7 @@ fn count_table(
 /// be had takes nothing from it.
 fn examples(client: &mut Client, table: &LoadedTable, found: &TableRows) -> Vec<String> {
     let (LoadedTable { table: name, key, constant, .. }, loaded) = (table, found.loaded);
+    let named = if key.starts_with('(') { "the keys" } else { *key };
     let faults = [
         (
             found.keys < loaded,
@@ -119,7 +120,7 @@ fn examples(client: &mut Client, table: &LoadedTable, found: &TableRows) -> Vec<
             let keys: Vec<String> =
                 keys.iter().map(|row| row.get::<_, i64>(0).to_string()).collect();
             let more = if keys.len() < NAMED { "" } else { ", …" };
-            format!("it {what} {key} {}{more}", keys.join(", "))
+            format!("it {what} {named} {}{more}", keys.join(", "))
         }
         Err(e) => format!("which rows it {what} cannot be read: {}", error_text(&e)),
     })

@@ -52,14 +52,16 @@ const LOADED: &[LoadedTable] = &[
         table: "warehouse",
         key: "w_id",
         indexed: "w_id",
-        constant: "octet_length(w_name) BETWEEN 6 AND 10 AND octet_length(w_city) BETWEEN 10 AND 20 \
+        constant: "octet_length(w_name) BETWEEN 6 AND 10 \
+            AND octet_length(w_city) BETWEEN 10 AND 20 \
             AND w_zip LIKE '____11111' AND w_tax BETWEEN 0 AND 0.2",
     },
     LoadedTable {
         table: "district",
         key: "((d_w_id - 1) * 10 + d_id)",
         indexed: "d_id",
-        constant: "octet_length(d_name) BETWEEN 6 AND 10 AND octet_length(d_city) BETWEEN 10 AND 20 \
+        constant: "octet_length(d_name) BETWEEN 6 AND 10 \
+            AND octet_length(d_city) BETWEEN 10 AND 20 \
             AND d_zip LIKE '____11111' AND d_tax BETWEEN 0 AND 0.2",
     },
     LoadedTable {
@@ -114,8 +116,8 @@ const AMOUNTS: &[Amount] = &[
     },
 ];
 
-/// What tables hold against the tokens, and against each other where TPC-C's conditions are silent.
-/// Of each district's orders 3000 are loaded, the last 900 of them not delivered.
+/// Conditions that hold tables against the tokens, and against each other where TPC-C's own are
+/// silent. Of each district's orders 3000 are loaded, the last 900 of them not delivered.
 const CONDITIONS: &[Condition] = &[
     Condition {
         condition: "each district counted its orders",
