@@ -76,8 +76,8 @@ fn an_unknown_key_is_answered_with_its_place_and_the_nearest() {
     3 | duraton = \"5s\"
       | ^^^^^^^
     help: nearest is `duration`; allowed here: duration, rate, threads, protocol, warm_up, \
-    pauses, slo, define, clients, on_error, find, transactions, max_tries, reconnect, latency_limit, \
-    reconnect_lost
+    pauses, slo, define, clients, on_error, find, transactions, max_tries, reconnect, \
+    latency_limit, reconnect_lost
     ");
 }
 

@@ -42,9 +42,9 @@ fn keying_passes_before_each_transaction_and_thought_after_it() {
 
 #[test]
 fn each_script_has_its_own_pauses_which_are_no_latency() {
-    for change in [(|spec| pause(spec, [keying(100), keying(0)])) as fn(&mut LoadSpec), |spec| {
-        pause(spec, [thinking(100), thinking(0)])
-    }] {
+    let keyed: fn(&mut LoadSpec) = |spec| pause(spec, [keying(100), keying(0)]);
+    let thought: fn(&mut LoadSpec) = |spec| pause(spec, [thinking(100), thinking(0)]);
+    for change in [keyed, thought] {
         let m = run(&Load { change, clients: 8, ..Load::new("SELECT;") });
         // 10 ms of service and 100 ms of pause at every second one: 60 ms on average.
         let found: Vec<u64> = m.scripts.iter().map(|script| script.transactions).collect();
