@@ -196,10 +196,12 @@ impl Treatment {
             && self.groups.iter().all(ClientGroup::is_closed_loop)
     }
 
-    /// Whether both treatments have as many clients in the same groups, and the same rates.
+    /// Whether both treatments have as many clients in the same groups, and the same rates and
+    /// pauses.
     pub fn is_loaded_alike(&self, other: &Self) -> bool {
         self.clients == other.clients
             && self.options.rate == other.options.rate
+            && self.options.pauses == other.options.pauses
             && self.groups == other.groups
     }
 
