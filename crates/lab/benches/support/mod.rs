@@ -187,6 +187,14 @@ pub(crate) fn run(mut command: Command) -> Result<(Cost, String), Anything> {
     Ok((Cost { seconds, cpu_seconds, memory_kb }, written(&mut out)?))
 }
 
+/// Returns a target as text, with `!` where `seen` misses it; `-` for one that is infinite: none.
+pub(crate) fn target(seen: f64, target: f64) -> String {
+    match target.is_finite() {
+        true => format!("<={target:.2}{}", if seen <= target { "" } else { "!" }),
+        false => "-".to_owned(),
+    }
+}
+
 /// Reads `file` from its beginning.
 fn written(file: &mut File) -> std::io::Result<String> {
     let mut bytes = Vec::new();

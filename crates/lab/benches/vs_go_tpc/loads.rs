@@ -4,8 +4,8 @@ use std::io::Write;
 
 use pgdyno_test_support::{Interval, median};
 
-use super::support::{Anything, Cost, PgdynoLoad, run};
-use super::{Bench, OURS, target};
+use super::support::{Anything, Cost, PgdynoLoad, run, target};
+use super::{Bench, OURS, ratio};
 
 /// Database of the tables that go-tpc loads.
 const PEERS: &str = "bench_go_tpc";
@@ -38,12 +38,7 @@ impl Costs {
     }
 
     fn ratios(&self, other: &Self) -> [Interval; 4] {
-        std::array::from_fn(|column| {
-            let pairs = self.0[column].iter().zip(&other.0[column]);
-            let ratios: Vec<f64> =
-                pairs.map(|(ours, theirs)| ours / theirs.max(f64::EPSILON)).collect();
-            Interval::bootstrap(&ratios)
-        })
+        std::array::from_fn(|column| ratio(&self.0[column], &other.0[column]))
     }
 }
 

@@ -29,6 +29,7 @@ use clap::{Parser, ValueEnum};
 use go_tpc::GoTpc;
 use pgdyno_postgres::find;
 use pgdyno_run::{AS_PGDYNO_RUN, as_pgdyno_run};
+use pgdyno_test_support::Interval;
 use support::{AS_PGDYNO_LOAD, Anything, Server, as_pgdyno_load};
 
 /// Database of the tables that pgdyno loads.
@@ -128,7 +129,9 @@ fn compare(options: Options) -> Result<(), Anything> {
     Ok(())
 }
 
-/// Returns a target as text, with `!` where `seen` misses it.
-fn target(seen: f64, target: f64) -> String {
-    format!("<={target:.2}{}", if seen <= target { "" } else { "!" })
+/// Returns the ratios of `ours` to `theirs`, pair by pair, as an interval.
+fn ratio(ours: &[f64], theirs: &[f64]) -> Interval {
+    let pairs = ours.iter().zip(theirs);
+    let ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours / theirs.max(f64::EPSILON)).collect();
+    Interval::bootstrap(&ratios)
 }

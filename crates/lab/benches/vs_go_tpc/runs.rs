@@ -4,10 +4,10 @@
 use std::io::Write;
 
 use pgdyno_dataset::workload;
-use pgdyno_test_support::{Interval, median};
+use pgdyno_test_support::median;
 
-use super::support::{Anything, run};
-use super::{Bench, OURS, Part, go_tpc, pgdyno_run, target};
+use super::support::{Anything, run, target};
+use super::{Bench, OURS, Part, go_tpc, pgdyno_run, ratio};
 
 /// The transactions, in the order of a workload's scripts.
 pub(crate) const SCRIPTS: [&str; 5] =
@@ -165,14 +165,6 @@ impl Bench {
         )?;
         let Some((theirs, ours)) = sides.split_first() else { return Ok(()) };
         for ours in ours {
-            let ratio = |ours: &[f64], theirs: &[f64]| {
-                let ratios: Vec<f64> = ours
-                    .iter()
-                    .zip(theirs)
-                    .map(|(ours, theirs)| ours / theirs.max(f64::EPSILON))
-                    .collect();
-                Interval::bootstrap(&ratios)
-            };
             let client = ratio(&ours.client_us, &theirs.client_us);
             writeln!(
                 out,

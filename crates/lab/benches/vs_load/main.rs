@@ -21,7 +21,7 @@ use std::process::Command;
 use clap::Parser;
 use pgdyno_postgres::find;
 use pgdyno_test_support::Interval;
-use support::{AS_PGDYNO_LOAD, Anything, PgdynoLoad, Server, as_pgdyno_load, run};
+use support::{AS_PGDYNO_LOAD, Anything, PgdynoLoad, Server, as_pgdyno_load, run, target};
 
 const DATABASE: &str = "bench";
 
@@ -193,10 +193,6 @@ impl Bench {
             memory.push(ours.memory_kb / 1000.0);
         }
         let (time, cpu) = (Interval::bootstrap(&time), Interval::bootstrap(&cpu));
-        let target = |seen: f64, target: f64| match target.is_finite() {
-            true => format!("<={target:.2}{}", if seen <= target { "" } else { "!" }),
-            false => "-".to_owned(),
-        };
         writeln!(
             out,
             "{:<22}{scale:>6} {:>18} {:>18} {:>18} {:>8}  {} {}",
