@@ -31,12 +31,30 @@ pub(crate) struct Connected {
 }
 
 /// Notices and warnings of a session, in libpq's words.
-pub(crate) struct Notices(Receiver<String>);
+pub(crate) struct Notices {
+    /// Takes them from the session.
+    handler: NoticeHandler,
+    arrived: Receiver<String>,
+}
 
 impl Notices {
+    fn new() -> Self {
+        let (sender, arrived) = channel();
+        let handler: NoticeHandler = Arc::new(move |notice: &DbError| {
+            // Nobody listens any more once the session is over.
+            let _ = sender.send(server_error(notice).libpq_text(None));
+        });
+        Self { handler, arrived }
+    }
+
+    /// Opens a session on `target` whose notices arrive here.
+    pub(crate) fn connect(&self, target: &Target) -> Result<ControlClient, ControlError> {
+        ControlClient::connect(target, Some(&self.handler))
+    }
+
     /// Writes the notices that have arrived.
     pub(crate) fn relay(&self, err: &mut dyn Write) {
-        for words in self.0.try_iter() {
+        for words in self.arrived.try_iter() {
             let _ = writeln!(err, "{words}");
         }
     }
@@ -61,14 +79,10 @@ pub(crate) fn connect(
     let mut resolved =
         conninfo::resolve(&options).map_err(|e| unresolved(&e, connect).then(failure()))?;
     tell(err, &resolved.notes);
-    let (sender, receiver) = channel();
-    let handler: NoticeHandler = Arc::new(move |notice: &DbError| {
-        // Nobody listens any more once the session is over.
-        let _ = sender.send(server_error(notice).libpq_text(None));
-    });
+    let notices = Notices::new();
     let open = |target: &Target| match asks {
-        true => ControlClient::connect(target, Some(&handler)),
-        false => ControlClient::connect_unasked(target, Some(&handler)),
+        true => notices.connect(target),
+        false => ControlClient::connect_unasked(target, Some(&notices.handler)),
     };
     let mut connected = resolved.connect_by(open);
     if connected.as_ref().is_err_and(ControlError::needs_password)
@@ -84,7 +98,6 @@ pub(crate) fn connect(
         true => control::schemas_of_user(&target).map_err(|e| refused(&e).then(failure()))?,
         false => Vec::new(),
     };
-    let notices = Notices(receiver);
     Ok(Connected { servers: resolved.servers, client, target, schemas, notices })
 }
 
@@ -107,7 +120,8 @@ fn unresolved(error: &ConninfoError, connect: &ConnectOptions) -> UsageError {
     UsageError::new(what).help(error.help())
 }
 
-fn refused(error: &ControlError) -> UsageError {
+/// Creates the error of a connection that cannot be had, in libpq's words where it has some.
+pub(crate) fn refused(error: &ControlError) -> UsageError {
     let what = match error {
         ControlError::Connect(ConnectError::Server { address, error, .. }) => {
             failed(&address.to_string(), &error.libpq_text(None))

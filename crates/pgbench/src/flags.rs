@@ -328,6 +328,11 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag(None, "dialect", Own,
         "the version of pgbench whose options these are [the newest that accepts them]",
         Takes("15|16|17|18", |_, _| Ok(()))),
+    flag(None, "init-batch-size", Own,
+        "with -i: commit step g after every NUM rows of a table, and go on where it was when the \
+        connection is lost [all rows in one transaction]",
+        Takes("NUM", |r, v|
+            set(&mut r.init.batch_size, integer(v, "--init-batch-size", 1, INT_MAX).map(Some)))),
     flag(None, "continue-on-error", Own,
         "a client goes on after an SQL error of any kind, as from pgbench 19 on",
         No(|r| on(&mut r.run.continue_on_error))),

@@ -124,7 +124,9 @@ impl Reading {
         if self.is_initialization {
             return self.judge_initialize(given);
         }
-        if let Some(flag) = first_of(given, Mode::Initialization) {
+        let initializes =
+            |flag: &Flag| flag.mode == Mode::Initialization || flag.long == "init-batch-size";
+        if let Some(flag) = first_of(given, initializes) {
             return Err(UsageError::new(
                 "some of the specified options cannot be used in benchmarking mode",
             )
@@ -230,7 +232,7 @@ impl Reading {
     }
 
     fn judge_initialize(mut self, given: &[Given]) -> Result<Request, UsageError> {
-        if let Some(flag) = first_of(given, Mode::Benchmark) {
+        if let Some(flag) = first_of(given, |flag| flag.mode == Mode::Benchmark) {
             return Err(UsageError::new(
                 "some of the specified options cannot be used in initialization (-i) mode",
             )
@@ -249,6 +251,12 @@ impl Reading {
             "--partition-method requires greater than zero --partitions",
         )?;
         self.init.partition_method = self.partition_method.unwrap_or_default();
+        if self.init.batch_size.is_some() && self.init.steps.contains(&'G') {
+            return Err(UsageError::new(
+                "--init-batch-size cannot be used with rows that the server makes (step \"G\")",
+            )
+            .hint("take step \"g\" in -I, or leave --init-batch-size out"));
+        }
         if self.no_vacuum {
             self.init.steps.retain(|s| *s != 'v');
         }
@@ -261,9 +269,9 @@ impl Reading {
     }
 }
 
-/// Returns the first given option that is only for `mode`.
-fn first_of(given: &[Given], mode: Mode) -> Option<&'static Flag> {
-    given.iter().map(|(flag, _)| *flag).find(|flag| flag.mode == mode)
+/// Returns the first given option that `is_wanted`.
+fn first_of(given: &[Given], is_wanted: impl Fn(&Flag) -> bool) -> Option<&'static Flag> {
+    given.iter().map(|(flag, _)| *flag).find(|flag| is_wanted(flag))
 }
 
 /// Checks that `holds`, or else refuses the command line with `refusal`.

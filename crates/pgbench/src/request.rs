@@ -53,6 +53,8 @@ pub(crate) struct Initialize {
     pub(crate) partitions: u32,
     pub(crate) partition_method: PartitionMethod,
     pub(crate) unlogged: bool,
+    /// Rows of a transaction of step `g`; none: all tables are filled in one.
+    pub(crate) batch_size: Option<u32>,
     /// Whether progress is shown on a terminal, where a line can stand in another's place.
     pub(crate) on_terminal: bool,
 }

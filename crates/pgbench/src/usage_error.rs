@@ -53,6 +53,11 @@ impl UsageError {
         Self { is_usage: true, ..Self::new(what) }.try_help()
     }
 
+    /// Returns what happened, without detail and hint.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     pub(crate) fn detail(mut self, text: impl Into<String>) -> Self {
         self.detail = Some(text.into());
         self

@@ -1,11 +1,23 @@
 //! `-i`: pgbench's four tables, their rows and their keys.
+//!
+//! [`initialize`] performs the steps in their order. `filling` has the rows, `batches` commits them
+//! in parts that a lost connection does not take away, `reconnect` replaces that connection, and
+//! `progress` has the lines meanwhile.
+
+mod batches;
+mod filling;
+mod progress;
+mod reconnect;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pgdyno_connect::control::ControlClient;
-use postgres_protocol::escape::{escape_identifier, escape_literal};
+use filling::ACCOUNTS;
+use pgdyno_connect::control::{CancelToken, ControlClient};
+use pgdyno_model::target::Target;
+use postgres_protocol::escape::escape_identifier;
 
 use crate::connection::{Connected, Notices};
 use crate::request::{Initialize, PartitionMethod};
@@ -13,9 +25,6 @@ use crate::server_messages::{failed, server_version};
 use crate::tables::{Names, qualified};
 use crate::usage_error::{Stopped, UsageError};
 
-/// Rows for one unit of scale.
-const ACCOUNTS: u64 = 100_000;
-const TELLERS: u64 = 10;
 /// The tables in the order of their making, with their columns and whether rows fill them.
 const COLUMNS: [(&str, &str, bool); 4] = [
     (
@@ -27,54 +36,17 @@ const COLUMNS: [(&str, &str, bool); 4] = [
     ("pgbench_accounts", "aid {aid} not null, bid int, abalance int, filler char(84)", true),
     ("pgbench_branches", "bid int not null, bbalance int, filler char(88)", true),
 ];
-/// The tables that rows fill. The filler of accounts is blanks: the server pads the empty string.
-const FILLED: [Filling; 3] = [
-    Filling {
-        table: "pgbench_branches",
-        columns: "bid, bbalance",
-        rows_per_scale: 1,
-        values: "n, 0",
-        write: |row, chunk| writeln!(chunk, "{row}\t0"),
-    },
-    Filling {
-        table: "pgbench_tellers",
-        columns: "tid, bid, tbalance",
-        rows_per_scale: TELLERS,
-        values: "n, (n - 1) / 10 + 1, 0",
-        write: |row, chunk| writeln!(chunk, "{row}\t{}\t0", (row - 1) / TELLERS + 1),
-    },
-    Filling {
-        table: "pgbench_accounts",
-        columns: "aid, bid, abalance, filler",
-        rows_per_scale: ACCOUNTS,
-        values: "n, (n - 1) / 100000 + 1, 0, ''",
-        write: |row, chunk| writeln!(chunk, "{row}\t{}\t0\t", (row - 1) / ACCOUNTS + 1),
-    },
-];
 /// From this scale on account numbers do not fit into an `int`.
 const BIG_SCALE: u32 = 20_000;
-/// Rows between two looks at the stop flag; also one write to the COPY stream.
-const ROWS_PER_CHUNK: u64 = 1000;
-/// Rows between two progress lines.
-const ROWS_PER_LINE: u64 = 100_000;
-/// Time between progress lines with `--quiet`.
-const QUIET: Duration = Duration::from_secs(5);
 /// How often the stop flag is looked at while the server works.
 const WATCH: Duration = Duration::from_millis(50);
 
-/// How a table is filled.
-struct Filling {
-    table: &'static str,
-    columns: &'static str,
-    rows_per_scale: u64,
-    /// The columns of row `n`, in SQL.
-    values: &'static str,
-    /// Writes a row in COPY's text format.
-    write: fn(u64, &mut Vec<u8>) -> std::io::Result<()>,
-}
-
 struct Work<'a> {
     client: ControlClient,
+    /// The server of the session.
+    target: Target,
+    /// Cancels the statement of the present session.
+    token: &'a Mutex<CancelToken>,
     /// The schemas that unqualified names mean for the user, in order: new tables go into the
     /// first.
     schemas: Vec<String>,
@@ -93,9 +65,9 @@ pub(crate) fn initialize(
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<(), Stopped> {
-    let Connected { client, notices, schemas, .. } = connected;
+    let Connected { client, target, notices, schemas, .. } = connected;
     let server = server_version(&client);
-    let token = client.cancel_token();
+    let token = &Mutex::new(client.cancel_token());
     let done = AtomicBool::new(false);
     let made = std::thread::scope(|scope| {
         // A statement of the server's can take minutes; a signal is to end it now.
@@ -104,11 +76,12 @@ pub(crate) fn initialize(
                 std::thread::park_timeout(WATCH);
             }
             if !done.load(Ordering::Relaxed) {
+                let token = token.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 // Where it fails, the statement ends by itself.
                 let _ = token.cancel_query();
             }
         });
-        let made = Work { client, schemas, notices, what, server, err, stop }.all();
+        let made = Work { client, target, token, schemas, notices, what, server, err, stop }.all();
         done.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
         made
@@ -258,91 +231,6 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Everything is filled in one transaction, from empty.
-    fn begin_filling(&mut self) -> Result<Names, UsageError> {
-        let names = self.names()?;
-        self.client.begin().map_err(|e| failed(&e, "begin"))?;
-        self.execute(&format!("truncate table {}", names.all()))?;
-        Ok(names)
-    }
-
-    fn commit(&mut self) -> Result<(), UsageError> {
-        self.client.commit().map_err(|e| failed(&e, "commit"))
-    }
-
-    fn generate_here(&mut self) -> Result<&'static str, Stopped> {
-        self.say("generating data (client-side)...");
-        let names = self.begin_filling()?;
-        for filling in &FILLED {
-            self.copy(&names, filling)?;
-        }
-        self.commit()?;
-        Ok("client-side generate")
-    }
-
-    /// Fills a table by COPY. Progress is shown for accounts alone.
-    fn copy(&mut self, names: &Names, filling: &Filling) -> Result<(), Stopped> {
-        let Filling { table, columns, write, .. } = *filling;
-        let rows = u64::from(self.what.scale) * filling.rows_per_scale;
-        // Frozen rows need no second write later. Partitioned tables do not take them.
-        let name = names.spelled(table);
-        let freeze =
-            if self.server >= 140_000 && self.is_plain(&name)? { " with (freeze on)" } else { "" };
-        let statement = format!("copy {name} ({columns}) from stdin{freeze}");
-        let mut copy = self.client.copy_in(&statement).map_err(|e| failed(&e, &statement))?;
-        let began = Instant::now();
-        let mut lines = Lines { began, rows, table, what: self.what, longest: 0, next: QUIET };
-        let mut chunk = Vec::with_capacity(1 << 16);
-        let mut row = 1;
-        while row <= rows {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Stopped::Interrupted);
-            }
-            chunk.clear();
-            let until = (row + ROWS_PER_CHUNK).min(rows + 1);
-            for row in row..until {
-                // Writing to a Vec cannot fail.
-                let _ = write(row, &mut chunk);
-            }
-            row = until;
-            copy.write_all(&chunk)
-                .map_err(|e| UsageError::new(format!("could not write rows to {table}: {e}")))?;
-            if table == "pgbench_accounts"
-                && let Some(line) = lines.after(row - 1)
-            {
-                let _ = self.err.write_all(line.as_bytes());
-            }
-        }
-        let _ = self.err.write_all(lines.end().as_bytes());
-        copy.finish().map_err(|e| failed(&e, &statement))?;
-        Ok(())
-    }
-
-    /// Whether `name` is a table that is not partitioned.
-    fn is_plain(&mut self, name: &str) -> Result<bool, UsageError> {
-        let name = escape_literal(name);
-        let query = format!(
-            "select relkind::text = 'r' from pg_catalog.pg_class where oid = {name}::regclass"
-        );
-        let row = self.client.query_one(query.as_str(), &[]).map_err(|e| failed(&e, &query))?;
-        Ok(row.get(0))
-    }
-
-    fn generate_there(&mut self) -> Result<&'static str, UsageError> {
-        self.say("generating data (server-side)...");
-        let names = self.begin_filling()?;
-        for Filling { table, columns, rows_per_scale, values, .. } in &FILLED {
-            let rows = u64::from(self.what.scale) * rows_per_scale;
-            self.execute(&format!(
-                "insert into {} ({columns}) select {values} from pg_catalog.generate_series(1, \
-                 {rows}) as n",
-                names.spelled(table)
-            ))?;
-        }
-        self.commit()?;
-        Ok("server-side generate")
-    }
-
     fn vacuum(&mut self) -> Result<&'static str, UsageError> {
         self.say("vacuuming...");
         let names = self.names()?;
@@ -385,56 +273,5 @@ impl Work<'_> {
             ))?;
         }
         Ok("foreign keys")
-    }
-}
-
-/// Progress lines while rows are sent.
-struct Lines<'a> {
-    began: Instant,
-    rows: u64,
-    table: &'a str,
-    what: &'a Initialize,
-    /// The longest line so far, where each stands in the place of the one before.
-    longest: usize,
-    next: Duration,
-}
-
-impl Lines<'_> {
-    /// The line to be shown after row number `done`, if one is due.
-    fn after(&mut self, done: u64) -> Option<String> {
-        let elapsed = self.began.elapsed();
-        let due =
-            if self.what.quiet { elapsed >= self.next } else { done.is_multiple_of(ROWS_PER_LINE) };
-        if !due && done != self.rows {
-            return None;
-        }
-        while self.next <= elapsed {
-            self.next += QUIET;
-        }
-        let elapsed = elapsed.as_secs_f64();
-        let remaining = elapsed * (self.rows - done) as f64 / done as f64;
-        let percent = done * 100 / self.rows;
-        let of_table = match self.what.dialect.names_table_in_progress() {
-            true => format!(" of {}", self.table),
-            false => String::new(),
-        };
-        let line = format!(
-            "{done} of {} tuples ({percent}%){of_table} done (elapsed {elapsed:.2} s, remaining \
-             {remaining:.2} s)",
-            self.rows
-        );
-        if !self.what.on_terminal {
-            return Some(line + "\n");
-        }
-        self.longest = self.longest.max(line.len());
-        Some(format!("{line:width$}\r", width = self.longest))
-    }
-
-    /// Returns the text that clears the last progress line.
-    fn end(&self) -> String {
-        match self.longest {
-            0 => String::new(),
-            longest => format!("{:longest$}\r", ""),
-        }
     }
 }
