@@ -278,3 +278,40 @@ fn first_of(given: &[Given], is_wanted: impl Fn(&Flag) -> bool) -> Option<&'stat
 fn require(holds: bool, refusal: impl Into<String>) -> Result<(), UsageError> {
     if holds { Ok(()) } else { Err(UsageError::new(refusal)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_size_is_for_an_initialization_that_sends_its_rows() {
+        let read_line = |line: &str| {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            read(&args, &mut |_| {}).map(|(request, _)| request)
+        };
+        for (line, size) in [
+            ("-i", None),
+            ("-i --init-batch-size=1", Some(1)),
+            ("--init-batch-size 2147483647 -i -I dt", Some(2_147_483_647)),
+        ] {
+            let request = read_line(line);
+            let Ok(Request::Initialize(init)) = request else { panic!("{line}: {request:?}") };
+            assert_eq!(init.batch_size, size, "{line}");
+        }
+        for (line, says) in [
+            ("-i --init-batch-size=0", "--init-batch-size must be in range 1..2147483647"),
+            ("-i --init-batch-size=2147483648", "must be in range 1.."),
+            ("-i --init-batch-size=1k", "invalid value \"1k\" for option --init-batch-size"),
+            // The value is read before options are judged together, as pgbench's are.
+            ("--init-batch-size=x", "invalid value \"x\""),
+            ("--init-batch-size=1", "cannot be used in benchmarking mode"),
+            ("-i -c 2 --init-batch-size=1 -I G", "cannot be used in initialization (-i) mode"),
+            ("-i --init-batch-size=1 -I dtGvp", "(step \"G\")"),
+            ("-i --init-batch-size", "option '--init-batch-size' requires an argument"),
+            ("-i --init-batch=1", "unrecognized option '--init-batch"),
+        ] {
+            let refused = read_line(line).unwrap_err();
+            assert!(refused.what().contains(says), "{line}: {refused:?}");
+        }
+    }
+}

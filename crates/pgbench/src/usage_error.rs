@@ -58,6 +58,12 @@ impl UsageError {
         &self.what
     }
 
+    /// Puts `text` before what happened.
+    pub(crate) fn during(mut self, text: &str) -> Self {
+        self.what = format!("{text}: {}", self.what);
+        self
+    }
+
     pub(crate) fn detail(mut self, text: impl Into<String>) -> Self {
         self.detail = Some(text.into());
         self

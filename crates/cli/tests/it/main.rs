@@ -52,6 +52,7 @@ mod long_runs;
 mod long_support;
 mod new_experiment;
 mod packaging;
+mod pgbench_batches;
 mod pgbench_initialize;
 mod pgbench_logs;
 mod pgbench_options;

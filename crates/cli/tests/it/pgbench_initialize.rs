@@ -7,7 +7,7 @@ use crate::support::finish;
 use pgdyno_test_support::{test_name, wait_for};
 
 /// Everything that tells one set of tables from another.
-const SHAPE: &[&str] = &[
+pub const SHAPE: &[&str] = &[
     "select c.relname, c.relkind, c.relpersistence, c.reloptions, c.relispartition, t.spcname, \
         pg_get_expr(c.relpartbound, c.oid), pg_get_partkeydef(c.oid) \
      from pg_class c left join pg_tablespace t on t.oid = c.reltablespace \
@@ -20,7 +20,7 @@ const SHAPE: &[&str] = &[
 ];
 
 /// Everything that tells one set of rows from another.
-const ROWS: &[&str] = &[
+pub const ROWS: &[&str] = &[
     "select count(*), sum(aid), sum(bid), sum(abalance), min(filler), max(length(filler)), \
      count(filler), sum(hashtext(aid || '-' || bid)) from pgbench_accounts",
     "select count(*), sum(tid), sum(bid), sum(tid * bid), sum(tbalance), count(filler) from \
@@ -29,7 +29,7 @@ const ROWS: &[&str] = &[
     "select count(*) from pgbench_history",
 ];
 
-fn assert_same(server: &Server, args: &str, queries: &[&str]) {
+pub fn assert_same(server: &Server, args: &str, queries: &[&str]) {
     for query in queries {
         assert_eq!(server.ask("ref", query), server.ask("our", query), "`{args}`: {query}");
     }

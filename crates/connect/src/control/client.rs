@@ -178,6 +178,14 @@ impl Client {
         self.link.watch = watch;
     }
 
+    /// Sets whether statements are given up once the server has answered nobody for a minute, in a
+    /// patient process too ([`super::wait::be_patient`]).
+    pub(super) fn end_silence(&mut self, ends_silence: bool) {
+        if let Some(watch) = &mut self.link.watch {
+            watch.ends_silence = ends_silence;
+        }
+    }
+
     /// Returns the server's version, as it announced it when the session began: `15.4 (Debian …)`.
     pub(super) fn announced_version(&self) -> Option<&str> {
         self.link.connection.as_ref()?.parameter("server_version")

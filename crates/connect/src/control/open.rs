@@ -134,7 +134,7 @@ fn open_watched(
 ) -> Result<Client, ControlError> {
     let limit = target.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let mut client = Client::connect(target, &config(target, path), notices, limit)?;
-    client.watch(Some(Watch { ask: questions(target), is_direct }));
+    client.watch(Some(Watch { ask: questions(target), is_direct, ends_silence: false }));
     Ok(client)
 }
 

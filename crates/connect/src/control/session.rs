@@ -68,6 +68,12 @@ impl ControlClient {
         self.client.announced_version()
     }
 
+    /// Sets whether statements are given up once the server has answered nobody for a minute, in a
+    /// patient process too ([`super::wait::be_patient`]). Sessions behind a pooler are not watched.
+    pub fn end_silence(&mut self, ends_silence: bool) {
+        self.client.end_silence(ends_silence);
+    }
+
     /// Whether the session is behind a pooler, so that settings last for one transaction only.
     pub fn is_pooled(&self) -> bool {
         !self.holds_path

@@ -23,6 +23,9 @@ pub(super) struct Watch {
     /// Whether the connection is direct, without a pooler: then a server that answers nobody is out
     /// of order.
     pub(super) is_direct: bool,
+    /// Whether statements are given up if the server answers nobody, however patient the process
+    /// is.
+    pub(super) ends_silence: bool,
 }
 
 /// Returns the questions about a process of the server.
@@ -86,8 +89,9 @@ impl<'a> Watcher<'a> {
         let waiting = {
             let seen = asking.seen.lock().unwrap_or_else(PoisonError::into_inner);
             let silence = seen.answered.elapsed();
+            let Watch { is_direct, ends_silence, .. } = self.watch;
             match &seen.waits {
-                _ if silence > SILENCE_LIMIT && (self.watch.is_direct || seen.is_found) => {
+                _ if silence > SILENCE_LIMIT && (*is_direct || *ends_silence || seen.is_found) => {
                     Waiting { wait: Wait::Answer, since: silence }
                 }
                 Some((wait, since)) => Waiting { wait: wait.clone(), since: since.elapsed() },
@@ -100,7 +104,8 @@ impl<'a> Watcher<'a> {
             tell(&waiting);
             self.told = Some(waiting.wait.clone());
         }
-        let is_over = waiting.since > LIMIT && !is_patient();
+        let is_patient = is_patient() && !(self.watch.ends_silence && waiting.wait == Wait::Answer);
+        let is_over = waiting.since > LIMIT && !is_patient;
         (is_over && is_given_up).then_some(Reason::Waits(waiting))
     }
 
@@ -181,7 +186,7 @@ mod tests {
     /// again.
     fn outcome(answer: fn() -> Answer) -> Option<Reason> {
         let ask: Ask = Arc::new(move |_| Box::new(answer));
-        let watch = Watch { ask, is_direct: true };
+        let watch = Watch { ask, is_direct: true, ends_silence: false };
         let now = Instant::now();
         let began = now.checked_sub(SHORT).unwrap();
         let mut watcher = Watcher { began, ..Watcher::new(&watch, 4711) };
@@ -225,6 +230,26 @@ mod tests {
         });
         for outcome in outcomes {
             assert_eq!(outcome.unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn a_server_that_answers_nobody_is_given_up_where_that_is_asked_for() {
+        for ends_silence in [true, false] {
+            // Behind what may be a pooler: the process was never found.
+            let ask: Ask = Arc::new(|_| Box::new(|| Answer::None));
+            let watch = Watch { ask, is_direct: false, ends_silence };
+            let now = Instant::now();
+            let silent = now.checked_sub(SILENCE_LIMIT + Duration::from_secs(1)).unwrap();
+            let seen = Seen { waits: None, answered: silent, is_found: false };
+            let (ended, _theirs) = channel();
+            let asking = Some(Asking { seen: Arc::new(Mutex::new(seen)), _ended: ended });
+            let began = now.checked_sub(SHORT).unwrap();
+            let mut watcher = Watcher { began, asking, ..Watcher::new(&watch, 4711) };
+            let reason = watcher.look();
+            let is_given_up =
+                matches!(&reason, Some(Reason::Waits(waiting)) if waiting.wait == Wait::Answer);
+            assert_eq!(is_given_up, ends_silence, "{reason:?}");
         }
     }
 

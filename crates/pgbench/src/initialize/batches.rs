@@ -17,7 +17,7 @@ use super::Work;
 use super::filling::{FILLED, Filling};
 use super::progress::Lines;
 use super::reconnect::{Failure, LIMIT, MAX_PAUSE, persist, rest, try_limit};
-use crate::server_messages::failed;
+use crate::server_messages::{failed, without_number};
 use crate::tables::Names;
 use crate::usage_error::{Stopped, UsageError};
 
@@ -72,6 +72,7 @@ impl Work<'_> {
     pub(super) fn fill_in_batches(&mut self, size: u32) -> Result<(), Stopped> {
         let rows = FILLED.each_ref().map(|filling| filling.rows(self.what.scale));
         let batches = Batches { size: size.into(), rows };
+        self.client.end_silence(true);
         let names = self.names()?;
         self.execute(&format!("truncate table {}", names.all()))?;
         let oids = oids(&mut self.client, &names)?;
@@ -83,6 +84,7 @@ impl Work<'_> {
             lines.clear(self.err);
             at = filled?;
         }
+        self.client.end_silence(false);
         Ok(())
     }
 
@@ -108,6 +110,7 @@ impl Work<'_> {
             };
             losses += 1;
             lines.clear(self.err);
+            self.notices.relay(self.err);
             at = self.find_place(batches, tables, at, &lost, losses)?;
         }
         Ok(at)
@@ -153,7 +156,7 @@ impl Work<'_> {
             return Err(UsageError::new(error).detail(lost.what()).hint(hint).into());
         }
         self.say(&format!("pgbench: warning: lost the connection {during}"));
-        self.say(&format!("pgbench: detail: {}", lost.what()));
+        self.say(&format!("pgbench: detail: {}", without_number(lost.what())));
         self.say(&format!("connecting again, for {} s at most...", LIMIT.as_secs()));
         if losses > 1 {
             rest(MAX_PAUSE, self.stop);
@@ -177,6 +180,7 @@ impl Work<'_> {
             let mut target = target.clone();
             target.connect_timeout = Some(try_limit(target.connect_timeout, left));
             let mut client = notices.connect(&target)?;
+            client.end_silence(true);
             *token.lock().unwrap_or_else(PoisonError::into_inner) = client.cancel_token();
             if stop.load(Ordering::Relaxed) {
                 // The flag may have been seen when the token was still that of the lost session.

@@ -77,7 +77,7 @@ pub(super) fn persist<T>(
         };
         let elapsed = began.elapsed();
         if elapsed >= limit {
-            return Err(error.then(format!("no connection within {limit:?}")).into());
+            return Err(error.during(&format!("no connection within {limit:?}")).into());
         }
         if elapsed >= next_line {
             say(&format!("no connection after {} s: {}", elapsed.as_secs(), error.what()));
@@ -131,7 +131,7 @@ mod tests {
             Err(passing())
         });
         let Err(Stopped::Error(error)) = gave_up else { panic!("{gave_up:?}") };
-        assert!(error.what() == "not yet" && tries > 1, "{error:?} {tries}");
+        assert!(error.what().ends_with(": not yet") && tries > 1, "{error:?} {tries}");
     }
 
     #[test]

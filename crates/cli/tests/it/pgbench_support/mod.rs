@@ -128,6 +128,28 @@ impl Server {
         (major, programs, root)
     }
 
+    /// Ends the server as a crash of a process does. Its directory stays, and [`Server::start_again`]
+    /// serves it.
+    pub fn crash(&mut self) {
+        self.process.end("QUIT");
+    }
+
+    /// Starts the server again that has ended.
+    pub fn start_again(self) -> Self {
+        let (major, programs, root) = self.stop();
+        Self::serve(major, programs, root)
+    }
+
+    /// The id of the postmaster's process.
+    pub fn process_id(&self) -> u32 {
+        self.process.0.id()
+    }
+
+    /// The folder of the server's socket.
+    pub fn socket_folder(&self) -> PathBuf {
+        self.root.path().join("server")
+    }
+
     fn with_environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("PG") {
@@ -284,11 +306,22 @@ impl Server {
     }
 }
 
+impl Process {
+    /// Sends `signal` and waits for the end, unless it has ended.
+    fn end(&mut self, signal: &str) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            // By its id.
+            let id = self.0.id().to_string();
+            let _ = Command::new("/bin/kill").args([&format!("-{signal}"), &id]).status();
+            let _ = self.0.wait();
+        }
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
-        // By its id; SIGINT asks for a fast shutdown.
-        let _ = Command::new("/bin/kill").args(["-INT", &self.0.id().to_string()]).status();
-        let _ = self.0.wait();
+        // SIGINT asks for a fast shutdown.
+        self.end("INT");
     }
 }
 
