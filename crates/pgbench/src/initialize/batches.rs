@@ -1,8 +1,9 @@
 //! `--init-batch-size`: rows are committed in batches, and a lost connection is replaced.
 //!
 //! Tables are filled one after the other, in the order of their keys, so that a [`Position`] says
-//! what is there. The position after a lost connection is asked of the server: the reply to a COMMIT may be lost although the server carried it out, and a server
-//! that crashed may have lost what it acknowledged.
+//! which rows are there. After a lost connection the server is asked for it: the reply to a COMMIT
+//! may be lost although the server carried it out, and a server that crashed may have lost what it
+//! acknowledged. [`Work::fill_in_batches`] does all of it.
 
 use std::ops::RangeInclusive;
 use std::sync::PoisonError;
