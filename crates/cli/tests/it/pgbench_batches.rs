@@ -168,11 +168,15 @@ fn a_silent_server_is_a_lost_connection() {
     wait_for_rows(&server, &mut child);
     let postmaster = server.process_id();
     let backend: u32 = server.ask("our", &format!("select pid from {OURS}")).parse().unwrap();
-    [postmaster, backend].map(|process| signal(process, "STOP"));
+    for process in [postmaster, backend] {
+        signal(process, "STOP");
+    }
     let mut err = child.stderr.take().unwrap();
     wait_for_loss(&mut err);
     let mut said = String::new();
-    [postmaster, backend].map(|process| signal(process, "CONT"));
+    for process in [postmaster, backend] {
+        signal(process, "CONT");
+    }
     err.read_to_string(&mut said).unwrap();
     finish(child).exits(0);
     assert!(said.contains("going on after row "), "{said}");
