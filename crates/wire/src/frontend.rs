@@ -328,6 +328,27 @@ pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(SYNC);
 }
 
+/// Appends a Close of prepared statement `name`. The server takes a name that it does not know.
+///
+/// # Errors
+/// The name contains a NUL.
+pub fn close_statement(out: &mut Vec<u8>, name: &str) -> Result<(), WireError> {
+    message(out, "Close", Some(b'C'), |out| {
+        out.push(b'S');
+        string(out, "Close", "name", name.as_bytes())
+    })
+}
+
+/// Appends a refusal to send the copy data that the server awaits, which fails the command.
+///
+/// # Errors
+/// The reason contains a NUL.
+pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Result<(), WireError> {
+    message(out, "CopyFail", Some(b'f'), |out| {
+        string(out, "CopyFail", "reason", reason.as_bytes())
+    })
+}
+
 /// Appends a Terminate, which ends the session.
 pub fn terminate(out: &mut Vec<u8>) {
     out.extend(b"X\0\0\0\x04");

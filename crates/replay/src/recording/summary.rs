@@ -1,0 +1,82 @@
+//! Figures about a recording as a whole.
+
+use super::Recording;
+
+/// Microseconds of a second.
+const SECOND: u64 = 1_000_000;
+
+/// Figures about a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordingSummary {
+    /// Sessions (count).
+    pub sessions: u64,
+    /// Sessions that had begun before the log did (count).
+    pub under_way: u64,
+    /// Sessions without a statement (count).
+    pub silent: u64,
+    /// Statements (count).
+    pub statements: u64,
+    /// Statements of the extended protocol (count).
+    pub extended: u64,
+    /// Statements whose duration was logged (count).
+    pub with_duration: u64,
+    /// Statements that failed by the log (count).
+    pub failed: u64,
+    /// Time from the first session's begin to the last one's end (seconds).
+    pub span_s: f64,
+    /// Statements in the busiest second, as counted from the log's begin.
+    pub peak_per_second: u64,
+    /// Sessions at one time at most (count).
+    pub peak_sessions: usize,
+    /// Names of the databases with the number of their statements.
+    pub databases: Vec<(String, u64)>,
+}
+
+impl RecordingSummary {
+    pub(super) fn new(recording: &Recording) -> Self {
+        let sessions = &recording.sessions;
+        let statements = || sessions.iter().flat_map(|session| &session.statements);
+        let count = |n: usize| n as u64;
+        let mut databases: Vec<_> = recording.databases.iter().map(|n| (n.clone(), 0)).collect();
+        for session in sessions {
+            databases[session.database].1 += count(session.statements.len());
+        }
+        Self {
+            sessions: count(sessions.len()),
+            under_way: count(sessions.iter().filter(|session| session.was_under_way).count()),
+            silent: count(sessions.iter().filter(|s| s.statements.is_empty()).count()),
+            statements: recording.statement_count(),
+            extended: count(statements().filter(|statement| statement.is_extended()).count()),
+            with_duration: count(statements().filter(|s| s.duration().is_some()).count()),
+            failed: count(statements().filter(|s| s.failure().is_some()).count()),
+            span_s: recording.span.as_secs_f64(),
+            peak_per_second: peak_per_second(statements().map(|statement| statement.begin_us)),
+            peak_sessions: peak_sessions(recording),
+            databases,
+        }
+    }
+}
+
+/// Returns the most moments that fall into one second.
+fn peak_per_second(moments: impl Iterator<Item = u64>) -> u64 {
+    let mut seconds: Vec<u32> =
+        moments.map(|at| u32::try_from(at / SECOND).unwrap_or(u32::MAX)).collect();
+    seconds.sort_unstable();
+    let runs = seconds.chunk_by(|a, b| a == b);
+    runs.map(|run| run.len() as u64).max().unwrap_or(0)
+}
+
+/// Returns the most sessions that are there at one time. One that ends when another begins does
+/// not count beside it.
+fn peak_sessions(recording: &Recording) -> usize {
+    let mut ends: Vec<u64> = recording.sessions.iter().map(|session| session.end_us).collect();
+    ends.sort_unstable();
+    let (mut ended, mut peak) = (0, 0);
+    for (begun, session) in recording.sessions.iter().enumerate() {
+        while ends.get(ended).is_some_and(|end| *end <= session.begin_us) && ended < begun {
+            ended += 1;
+        }
+        peak = peak.max(begun + 1 - ended);
+    }
+    peak
+}
