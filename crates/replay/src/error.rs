@@ -1,7 +1,6 @@
 //! Errors of reading a log and of replaying it.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use pgdyno_connect::ConnectError;
 use pgdyno_connect::conninfo::ConninfoError;
@@ -186,6 +185,3 @@ impl Advice for ReplayError {
         }
     }
 }
-
-/// Time that a control statement may take.
-pub(crate) const QUESTION: Duration = Duration::from_secs(30);

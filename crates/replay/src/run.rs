@@ -31,8 +31,7 @@ const ROOM: &str = "\
             WHERE backend_type = 'client backend' AND pid <> pg_catalog.pg_backend_pid()))::text";
 
 /// Names of the databases that take sessions.
-const DATABASES: &str =
-    "SELECT datname::text FROM pg_catalog.pg_database WHERE datallowconn";
+const DATABASES: &str = "SELECT datname::text FROM pg_catalog.pg_database WHERE datallowconn";
 
 /// Replays `recording` on the server that `connect` names, as `options` say. `observe` is called
 /// once a second.
@@ -122,11 +121,7 @@ fn ask(
 }
 
 /// Returns how many sessions may be connected at one time.
-fn links(
-    recording: &Recording,
-    options: &ReplayOptions,
-    room: Room,
-) -> Result<usize, ReplayError> {
+fn links(recording: &Recording, options: &ReplayOptions, room: Room) -> Result<usize, ReplayError> {
     let needed = recording.summary().peak_sessions;
     let is_paced = options.speed != Speed::Max;
     let asked = options.max_connections;

@@ -184,7 +184,10 @@ mod tests {
     fn parameters_count_outside_of_literals_names_and_comments() {
         let count = |sql| SqlFacts::read(sql).parameters;
         assert_eq!(count("SELECT $1, $12 + $2"), 12);
-        assert_eq!(count("SELECT '$1', \"$2\", $$ $3 $$, $a$ $4 $$ $a$, E'\\'$5', e'\\\\', a$6"), 0);
+        assert_eq!(
+            count("SELECT '$1', \"$2\", $$ $3 $$, $a$ $4 $$ $a$, E'\\'$5', e'\\\\', a$6"),
+            0
+        );
         assert_eq!(count("SELECT 1 -- $1\n/* $2 /* $3 */ $4 */ + $5"), 5);
         assert_eq!(count("SELECT 'it''s $1', '日本$2', $日本$ $3 $日本$"), 0);
     }

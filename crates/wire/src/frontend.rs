@@ -344,9 +344,7 @@ pub fn close_statement(out: &mut Vec<u8>, name: &str) -> Result<(), WireError> {
 /// # Errors
 /// The reason contains a NUL.
 pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Result<(), WireError> {
-    message(out, "CopyFail", Some(b'f'), |out| {
-        string(out, "CopyFail", "reason", reason.as_bytes())
-    })
+    message(out, "CopyFail", Some(b'f'), |out| string(out, "CopyFail", "reason", reason.as_bytes()))
 }
 
 /// Appends a Terminate, which ends the session.

@@ -72,7 +72,8 @@ fn offset(zone: &str) -> Option<i64> {
     };
     let digits: String = digits.chars().filter(|c| *c != ':').collect();
     let number: i64 = digits.parse().ok().filter(|n| (0..10_000).contains(n))?;
-    let (hours, minutes) = if digits.len() > 2 { (number / 100, number % 100) } else { (number, 0) };
+    let (hours, minutes) =
+        if digits.len() > 2 { (number / 100, number % 100) } else { (number, 0) };
     Some(sign * (hours * 3_600 + minutes * 60))
 }
 
@@ -111,7 +112,8 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_timestamps() {
-        for text in ["", "2026-11-30", "2026-13-01 00:00:00 UTC", "a-b-c 1:2:3 UTC", "1-1-1 1:1 Z"] {
+        for text in ["", "2026-11-30", "2026-13-01 00:00:00 UTC", "a-b-c 1:2:3 UTC", "1-1-1 1:1 Z"]
+        {
             assert!(read(text).is_none(), "{text}");
         }
     }

@@ -80,8 +80,10 @@ fn connect_first<R: Reactor>(
             reactor.reconnect(link).map_err(|error| RunError::Reactor(io::Error::other(error)))?;
             player.connected(link);
         }
-        let now = reactor.now();
-        reactor.turn(now, now.after(CONNECT_CHECK), player).map_err(RunError::Reactor)?;
+        if player.connecting > 0 {
+            let now = reactor.now();
+            reactor.turn(now, now.after(CONNECT_CHECK), player).map_err(RunError::Reactor)?;
+        }
     }
     Ok(links)
 }

@@ -12,9 +12,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 
+use pgdyno_engine::ServerError;
 use pgdyno_engine::reactor::{AfterSend, ReactorHandler};
 use pgdyno_engine::schedule::{Moment, Timeline};
-use pgdyno_engine::ServerError;
 use pgdyno_wire::{WireError, frontend};
 
 pub(crate) use self::event_loop::{RunError, run};

@@ -302,12 +302,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns the parts of an extended statement with the parameters in `detail`.
-    fn extended(
-        &mut self,
-        name: &str,
-        text: u32,
-        detail: Option<&str>,
-    ) -> Result<Parts, Obstacle> {
+    fn extended(&mut self, name: &str, text: u32, detail: Option<&str>) -> Result<Parts, Obstacle> {
         let begin = self.parameters.len();
         let may_be_cut = !self.options.whole_parameters;
         let count = match detail {
@@ -343,12 +338,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns `parts` unless the text itself cannot be replayed.
-    fn checked(
-        &self,
-        record: &LogRecord<'_>,
-        text: u32,
-        parts: Parts,
-    ) -> Result<Parts, Obstacle> {
+    fn checked(&self, record: &LogRecord<'_>, text: u32, parts: Parts) -> Result<Parts, Obstacle> {
         if !record.is_utf8 || self.texts.get(text).contains('\0') {
             Err(Obstacle::NotUtf8)
         } else if self.facts[text as usize].reads_copy_data {

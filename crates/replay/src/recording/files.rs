@@ -13,21 +13,27 @@ use crate::log::{LogError, LogReader};
 const BUFFER: usize = 1 << 20;
 
 /// Reads the log in `paths`. `-` alone is standard input.
-pub(super) fn read(
-    paths: &[PathBuf],
-    options: &ReadOptions,
-) -> Result<Recording, RecordingError> {
-    let mut builder = Builder::new(options);
+pub(super) fn read(paths: &[PathBuf], options: &ReadOptions) -> Result<Recording, RecordingError> {
     if let [only] = paths
         && only.as_os_str() == "-"
     {
-        let path = Path::new("standard input");
-        read_file(path, LogReader::new(io::stdin().lock()), &mut builder)?;
-    } else {
-        for path in in_order(paths, options)? {
-            read_file(&path, open(&path)?, &mut builder)?;
-        }
+        return read_source(Path::new("standard input"), io::stdin().lock(), options);
     }
+    let mut builder = Builder::new(options);
+    for path in in_order(paths, options)? {
+        read_file(&path, open(&path)?, &mut builder)?;
+    }
+    builder.finish()
+}
+
+/// Reads the log in `source`, which errors call `path`.
+pub(super) fn read_source(
+    path: &Path,
+    source: impl BufRead,
+    options: &ReadOptions,
+) -> Result<Recording, RecordingError> {
+    let mut builder = Builder::new(options);
+    read_file(path, LogReader::new(source), &mut builder)?;
     builder.finish()
 }
 

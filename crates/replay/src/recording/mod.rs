@@ -9,7 +9,8 @@ mod obstacle;
 mod summary;
 mod texts;
 
-use std::path::PathBuf;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgdyno_wire::frontend::{Execution, Parameters};
@@ -82,12 +83,12 @@ pub struct Session {
 pub struct Statement {
     /// Begin, since the log's (microseconds).
     pub begin_us: u64,
-    /// Offset of its parameters in [`Recording::parameters`].
+    /// Offset of its parameters in the recording's.
     parameters: u64,
     /// Time that it took by the log (microseconds), at most an hour; [`UNKNOWN`] if not logged.
     duration_us: u32,
     text: u32,
-    /// Index in [`Recording::executions`], or [`UNKNOWN`] for the simple protocol.
+    /// Index of its execution, or [`UNKNOWN`] for the simple protocol.
     execution: u32,
     /// SQLSTATE with which it failed; zeros if it did not.
     failure: [u8; 5],
@@ -142,6 +143,18 @@ impl Recording {
     /// [`RecordingError`].
     pub fn read(paths: &[PathBuf], options: &ReadOptions) -> Result<Self, RecordingError> {
         files::read(paths, options)
+    }
+
+    /// Reads the log in `source`, which errors call `path`.
+    ///
+    /// # Errors
+    /// [`RecordingError`].
+    pub fn from_source(
+        path: &Path,
+        source: impl BufRead,
+        options: &ReadOptions,
+    ) -> Result<Self, RecordingError> {
+        files::read_source(path, source, options)
     }
 
     /// Returns the text of `statement`.
