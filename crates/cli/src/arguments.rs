@@ -6,8 +6,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
     archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor, export,
-    fsync, import, list, load, new, noise, pgbench, recipes, report, rm, run, serve, show, stop,
-    store, verify, worker,
+    fsync, import, list, load, new, noise, pgbench, recipes, replay, report, rm, run, serve, show,
+    stop, store, verify, worker,
 };
 use crate::parts::LONG_VERSION;
 
@@ -38,7 +38,8 @@ const AFTER_HELP: &str = "\
 Exit status:
   0    done
   1    error, or standard output could not be written
-  2    a trial failed, the others are stored; of `pgbench`: clients gave up
+  2    a trial failed, the others are stored; of `pgbench`: clients gave up; of `replay`: sessions
+       were lost or not connected
   3    a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, or
        `verify` found damage
   4    a crash test FAILs
@@ -126,6 +127,8 @@ pub(crate) enum Command {
     /// be resumed
     #[command(disable_help_flag = true)]
     Load(load::LoadArgs),
+    /// Replay the statements of a server's csvlog or jsonlog on another server, when they are due
+    Replay(replay::ReplayArgs),
     /// List the built-in experiments, or print one
     Recipes(recipes::RecipesArgs),
     /// Write an experiment file from a few questions, or from options

@@ -119,6 +119,8 @@ explained!(
     ReportError,
     StoreError,
     pgdyno_generators::WorkerError,
+    pgdyno_replay::RecordingError,
+    pgdyno_replay::ReplayError,
     #[cfg(feature = "serve")]
     pgdyno_web::ServeError,
 );

@@ -48,7 +48,7 @@ use clap::CommandFactory;
 use commands::{
     archive, attach, audit, clean, compare, completions, crash, disk, disk_log, doctor,
     emulated_disk, export, filesystems, fsync, host_run, import, list, load, new, noise, pgbench,
-    recipes, report, rm, run, serve, show, stop, store, verify, worker,
+    recipes, replay, report, rm, run, serve, show, stop, store, verify, worker,
 };
 use context::Context;
 use error::CommandError;
@@ -88,6 +88,7 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Run(options) => run::run(&options, &context),
         Command::Attach(options) => attach::run(&options, &context),
         Command::Load(options) => load::run(&options, &context),
+        Command::Replay(options) => replay::run(&options, &context),
         Command::New(options) => new::run(&options, &context),
         Command::Schema => {
             output::print(pgdyno_experiment::file::SCHEMA);

@@ -42,7 +42,8 @@ pub use options::{ReplayOptions, Speed, SpeedError};
 pub use pgdyno_connect::conninfo::ConnectOptions;
 pub use player::ReplayProgress;
 pub use recording::{
-    Obstacle, Obstacles, Place, ReadOptions, Recording, RecordingSummary, Session, Statement,
+    Obstacle, ObstacleCount, Obstacles, Place, ReadOptions, RecordCounts, Recording,
+    RecordingSummary, Session, Statement,
 };
 pub use report::{Distribution, ErrorCount, ReplayEnd, ReplayReport};
 pub use run::replay;

@@ -24,6 +24,7 @@ pub(crate) mod new;
 pub(crate) mod noise;
 pub(crate) mod pgbench;
 pub(crate) mod recipes;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod run;

@@ -17,7 +17,7 @@ use pgdyno_wire::frontend::{Execution, Parameters};
 use pgdyno_wire::{WireError, frontend};
 
 pub use self::obstacle::{Obstacle, Obstacles, Place};
-pub use self::summary::RecordingSummary;
+pub use self::summary::{ObstacleCount, RecordingSummary};
 use self::texts::Texts;
 use crate::error::RecordingError;
 

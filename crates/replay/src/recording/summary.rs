@@ -1,12 +1,28 @@
 //! Figures about a recording as a whole.
 
-use super::Recording;
+use pgdyno_model::json::Document;
+use serde::Serialize;
+
+use super::{Obstacle, Place, Recording};
 
 /// Microseconds of a second.
 const SECOND: u64 = 1_000_000;
 
+/// Statements that one obstacle keeps from being replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ObstacleCount {
+    /// Obstacle.
+    pub obstacle: Obstacle,
+    /// Statements (count).
+    pub count: u64,
+    /// File of the first.
+    pub file: String,
+    /// Line of the first, from 1.
+    pub line: u64,
+}
+
 /// Figures about a recording.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordingSummary {
     /// Sessions (count).
     pub sessions: u64,
@@ -30,6 +46,26 @@ pub struct RecordingSummary {
     pub peak_sessions: usize,
     /// Names of the databases with the number of their statements.
     pub databases: Vec<(String, u64)>,
+    /// Statements that cannot be replayed, by obstacle.
+    pub obstacles: Vec<ObstacleCount>,
+    /// Records of the log (count).
+    pub records: u64,
+    /// Records that say nothing of a session's statements, begin or end (count).
+    pub ignored: u64,
+    /// Records that the log lacks in the middle of sessions (count).
+    pub missing: u64,
+    /// Files whose last record was cut off and left out (count).
+    pub cut_files: u64,
+}
+
+impl Document for RecordingSummary {
+    const SCHEMA: &'static str = "pgdyno.replay-log/1";
+}
+
+impl From<(Obstacle, u64, &Place)> for ObstacleCount {
+    fn from((obstacle, count, place): (Obstacle, u64, &Place)) -> Self {
+        Self { obstacle, count, file: place.path.display().to_string(), line: place.line }
+    }
 }
 
 impl RecordingSummary {
@@ -53,6 +89,11 @@ impl RecordingSummary {
             peak_per_second: peak_per_second(statements().map(|statement| statement.begin_us)),
             peak_sessions: peak_sessions(recording),
             databases,
+            obstacles: recording.obstacles.iter().map(ObstacleCount::from).collect(),
+            records: recording.counts.records,
+            ignored: recording.counts.ignored,
+            missing: recording.counts.missing,
+            cut_files: recording.counts.cut_files,
         }
     }
 }
