@@ -362,7 +362,9 @@ impl<'a> Builder<'a> {
         let statements = &mut open.session.statements;
         let added = match parts {
             Ok(parts) => {
-                let before = statements.last().map_or(0, |statement| statement.begin_us);
+                // The log rounds its times down. A statement began when the one before was done,
+                // at the earliest.
+                let before = statements.last().map_or(0, Statement::earliest_end);
                 open.session.begin_us = open.session.begin_us.min(times.begin);
                 statements.push(Statement {
                     begin_us: times.begin.max(before),

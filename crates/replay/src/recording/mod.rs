@@ -115,6 +115,12 @@ impl Statement {
         (self.duration_us != UNKNOWN).then(|| Duration::from_micros(self.duration_us.into()))
     }
 
+    /// Returns its begin and its duration together (microseconds).
+    fn earliest_end(&self) -> u64 {
+        let took = if self.duration_us == UNKNOWN { 0 } else { self.duration_us };
+        self.begin_us + u64::from(took)
+    }
+
     /// Returns the SQLSTATE with which it failed by the log, if it did.
     pub fn failure(&self) -> Option<[u8; 5]> {
         (self.failure != [0; 5]).then_some(self.failure)

@@ -120,6 +120,17 @@ fn a_statement_logged_at_its_end_began_that_much_before() {
 }
 
 #[test]
+fn a_statement_began_after_the_end_of_the_one_before() {
+    let mut log = Log::default();
+    log.log("a", "statement: SELECT 1");
+    log.log("a", "duration: 1.700 ms");
+    log.ms -= 1;
+    log.log("a", "statement: SELECT 2");
+    let begins: Vec<_> = log.read().sessions[0].statements.iter().map(|s| s.begin_us).collect();
+    assert_eq!(begins, [0, 1_700]);
+}
+
+#[test]
 fn a_failure_that_alone_tells_of_its_statement_is_a_statement() {
     let mut log = Log::default();
     log.error("a", "SELECT nope", "");
