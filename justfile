@@ -138,6 +138,10 @@ quickstart:
 bench *args:
     cargo bench -p pgdyno-pgbench --bench vs_pgbench -- {{args}}
 
+# A log of `SELECT 1` read and replayed: rate, CPU time a statement, lag (docs/benchmarks.md keeps the last result)
+bench-replay *args:
+    cargo bench -p pgdyno-replay --bench rate -- {{args}}
+
 # The bulk load beside `pgbench -i` and COPY of a text file, in turn (docs/benchmarks.md keeps the last result)
 bench-load *args:
     cargo bench -p pgdyno-lab --bench vs_load -- {{args}}
@@ -162,9 +166,9 @@ audit-corpus FOLDER SETS="working":
 audit-docs:
     AUDIT_DOCS=write cargo test -p pgdyno-results --test it -- audit::
 
-# The protocol parser against arbitrary bytes, for a minute (needs cargo-fuzz and a nightly toolchain)
-fuzz seconds="60":
-    cd fuzz && cargo +nightly fuzz run frames -- -max_total_time={{seconds}}
+# A parser against arbitrary bytes, for a minute: `frames` of the protocol, or `logs` (needs cargo-fuzz and a nightly toolchain)
+fuzz seconds="60" target="frames":
+    cd fuzz && cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}
 
 # What a ledger costs the load that keeps it (docs/crash-tests.md keeps the last result)
 ledger-cost *args:

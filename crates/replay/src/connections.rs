@@ -14,6 +14,12 @@ use pgdyno_model::target::{Address, Servers, Target};
 const THREADS: usize = 4;
 /// Time that a request to cancel may take.
 const CANCEL: Duration = Duration::from_millis(500);
+/// SQLSTATE of a server that takes no more sessions.
+const FULL: &str = "53300";
+/// Attempts at such a server beside the first.
+const FULL_RETRIES: u32 = 20;
+/// Time between two such attempts.
+const FULL_PAUSE: Duration = Duration::from_millis(50);
 
 /// Opens and cancels connections. Link n of a reactor is connection n.
 pub(crate) trait Connections {
@@ -202,8 +208,17 @@ impl Worker {
 
     fn connect(&self, link: usize, database: usize) -> Result<Option<CancelTarget>, ConnectError> {
         let servers = &self.servers[database];
-        let random = |n| fastrand::usize(..n);
-        let (session, target) = connect_any(servers, CONNECT_TIMEOUT, &self.stop, random)?;
+        let mut retries = 0..FULL_RETRIES;
+        let (session, target) = loop {
+            let random = |n| fastrand::usize(..n);
+            match connect_any(servers, CONNECT_TIMEOUT, &self.stop, random) {
+                // Sessions that ended a moment ago still count.
+                Err(error) if error.sqlstate() == Some(FULL) && retries.next().is_some() => {
+                    std::thread::sleep(FULL_PAUSE);
+                }
+                connected => break connected?,
+            }
+        };
         lock(&self.streams)[link] = Some(session.stream);
         Ok(session.key.map(|key| (target, key)))
     }

@@ -44,6 +44,9 @@ pub enum RecordingError {
         /// Databases that the log names.
         databases: Vec<String>,
     },
+    /// A signal came.
+    #[error("interrupted while the log was read")]
+    Interrupted,
 }
 
 fn line_of(line: u64) -> String {
@@ -89,12 +92,14 @@ impl Advice for RecordingError {
                  `log_min_duration_statement = 0`, and `lc_messages = 'C'`"
                     .into(),
             ),
+            Self::Interrupted => None,
         }
     }
 
     fn kind(&self) -> FailureKind {
         match self {
             Self::Read { cause: LogError::Io(_), .. } => FailureKind::Host,
+            Self::Interrupted => FailureKind::Interrupted,
             _ => FailureKind::Input,
         }
     }

@@ -9,6 +9,8 @@ pub(crate) struct SqlFacts {
     pub(crate) reads_copy_data: bool,
     /// Whether a command may remove prepared statements: DEALLOCATE, DISCARD.
     pub(crate) removes_prepared: bool,
+    /// Whether a command sets another `client_encoding` than that of a replay, UTF8.
+    pub(crate) changes_encoding: bool,
 }
 
 impl SqlFacts {
@@ -16,6 +18,7 @@ impl SqlFacts {
     pub(crate) fn read(sql: &str) -> Self {
         let mut facts = Self::default();
         let (mut first, mut is_after_from) = (None, false);
+        let mut sets_encoding = false;
         for token in (Tokens { rest: sql }) {
             match token {
                 Token::Semicolon => (first, is_after_from) = (None, false),
@@ -24,12 +27,21 @@ impl SqlFacts {
                     let first = *first.get_or_insert(word);
                     let is = |name: &str| first.eq_ignore_ascii_case(name);
                     facts.removes_prepared |= is("DEALLOCATE") || is("DISCARD");
+                    let names_encoding = ["CLIENT_ENCODING", "NAMES"];
+                    sets_encoding |= is("SET")
+                        && names_encoding.iter().any(|name| word.eq_ignore_ascii_case(name));
                     let is_stdin = is_after_from && word.eq_ignore_ascii_case("STDIN");
                     facts.reads_copy_data |= is_stdin && is("COPY");
                     is_after_from = word.eq_ignore_ascii_case("FROM");
                 }
                 Token::Other => is_after_from = false,
             }
+        }
+        if sets_encoding {
+            // Their names are written in many ways.
+            let sql = sql.to_ascii_uppercase();
+            facts.changes_encoding =
+                !["UTF8", "UTF-8", "UNICODE", "DEFAULT"].iter().any(|name| sql.contains(name));
         }
         facts
     }
@@ -207,6 +219,15 @@ mod tests {
         assert!(SqlFacts::read("discard all").removes_prepared);
         assert!(SqlFacts::read("SELECT 1; DEALLOCATE x").removes_prepared);
         assert!(!SqlFacts::read("SELECT 'DISCARD ALL'").removes_prepared);
+    }
+
+    #[test]
+    fn another_encoding_than_utf8_is_seen() {
+        let changes = |sql| SqlFacts::read(sql).changes_encoding;
+        assert!(changes("SET client_encoding TO 'LATIN1'"));
+        assert!(changes("begin; set session names 'win1252'"));
+        assert!(!changes("SET client_encoding = 'utf-8'"));
+        assert!(!changes("SELECT names FROM client_encoding"));
     }
 
     #[test]

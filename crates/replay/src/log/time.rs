@@ -44,7 +44,7 @@ fn read(text: &str) -> Option<LogTime<'_>> {
 fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
     let mut parts = text.split(separator);
     let mut next = || -> Option<i64> {
-        let part = parts.next().filter(|part| (1..=6).contains(&part.len()))?;
+        let part = parts.next().filter(|part| (1..=4).contains(&part.len()))?;
         part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())?
     };
     let read = [next()?, next()?, next()?];

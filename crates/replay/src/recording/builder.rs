@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgdyno_wire::frontend::Execution;
@@ -131,6 +132,9 @@ impl<'a> Builder<'a> {
         record: &LogRecord<'_>,
         path: &Path,
     ) -> Result<(), RecordingError> {
+        if self.options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(RecordingError::Interrupted);
+        }
         self.counts.records += 1;
         let event = LogEvent::read(record);
         let place = || Place { path: path.to_owned(), line: record.line };
@@ -151,7 +155,8 @@ impl<'a> Builder<'a> {
             let session = record.session.clone().into_owned();
             return Err(RecordingError::Repeated { place: place(), session });
         }
-        self.counts.missing += if last == 0 { 0 } else { record.number - last - 1 };
+        let missing = if last == 0 { 0 } else { record.number - last - 1 };
+        self.counts.missing = self.counts.missing.saturating_add(missing);
         let open = &mut self.sessions[index];
         open.number = record.number;
         open.session.end_us = open.session.end_us.max(at);
@@ -343,6 +348,8 @@ impl<'a> Builder<'a> {
             Err(Obstacle::NotUtf8)
         } else if self.facts[text as usize].reads_copy_data {
             Err(Obstacle::CopyData)
+        } else if self.facts[text as usize].changes_encoding {
+            Err(Obstacle::ClientEncoding)
         } else {
             Ok(parts)
         }

@@ -11,6 +11,8 @@ mod texts;
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use pgdyno_wire::frontend::{Execution, Parameters};
@@ -30,6 +32,8 @@ pub struct ReadOptions {
     pub allow_cut: bool,
     /// Whether parameters that end in `...` are whole: `log_parameter_max_length` was -1.
     pub whole_parameters: bool,
+    /// Ends reading once it is set.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 /// Counts of a log's records.

@@ -21,6 +21,8 @@ pub enum Obstacle {
     CopyData,
     /// It is a replication command.
     Replication,
+    /// It sets a `client_encoding` other than UTF8, in which pgdyno sends what the log holds.
+    ClientEncoding,
     /// It holds bytes that are not UTF-8.
     NotUtf8,
 }

@@ -7,6 +7,7 @@ use pgdyno_connect::control;
 use pgdyno_replay::{ReadOptions, Recording, ReplayEnd, ReplayError, ReplayOptions, Speed, replay};
 use pgdyno_test_support::{RUN, Session, wait_for};
 
+use crate::allocations::a_statement_allocates_nothing;
 use crate::server::{LoggingServer, render};
 
 /// How a database's statements are logged: at their begin, at their end, or both times.
@@ -40,7 +41,7 @@ fn a_log_of_each_kind_is_read_alike_and_its_replay_leaves_equal_rows() {
     let server = LoggingServer::start();
     for (name, settings) in WAYS {
         server.create_logged(name, settings);
-        server.run_tpcb(name, 10);
+        server.run_tpcb(name, 5);
         run_hard_statements(&server, name);
     }
     for (name, _) in WAYS {
@@ -48,8 +49,8 @@ fn a_log_of_each_kind_is_read_alike_and_its_replay_leaves_equal_rows() {
         assert_eq!(render(&csv), render(&json), "{name}");
         assert_eq!((csv.obstacles.count(), csv.counts.missing), (0, 0), "{name}");
         let summary = csv.summary();
-        // Seven statements of 10 transactions, 3 clients, 3 protocols, and the hard ones.
-        assert_eq!((summary.statements, summary.failed), (7 * 90 + 7, 2), "{name}");
+        // Seven statements of 5 transactions, 3 clients, 3 protocols, and the hard ones.
+        assert_eq!((summary.statements, summary.failed), (7 * 45 + 7, 2), "{name}");
         let with_duration = if name == "begun" { 0 } else { summary.statements - 2 };
         assert_eq!((summary.with_duration, summary.under_way), (with_duration, 0), "{name}");
 
@@ -87,9 +88,17 @@ fn recording(database: &str, sessions: &[&[&str]]) -> Recording {
     Recording::from_source(Path::new("made"), text.as_bytes(), &options).unwrap()
 }
 
+/// One server for what needs no log of its own.
 #[test]
-fn what_cannot_be_replayed_there_is_refused_before_anything_is_sent() {
+fn refusals_a_stop_and_a_statement_without_end() {
     let server = LoggingServer::start();
+    what_cannot_be_replayed_there_is_refused_before_anything_is_sent(&server);
+    a_stop_cancels_what_runs_and_tells_of_what_was_not_sent(&server);
+    a_statement_that_takes_too_long_is_cancelled_and_its_session_goes_on(&server);
+    a_statement_allocates_nothing(&server);
+}
+
+fn what_cannot_be_replayed_there_is_refused_before_anything_is_sent(server: &LoggingServer) {
     let two: &[&[&str]] = &[&["CREATE TABLE sent ()"], &["SELECT 1"]];
     let other = recording("no_such_database", two);
     let connect = server.options();
@@ -116,9 +125,7 @@ fn what_cannot_be_replayed_there_is_refused_before_anything_is_sent() {
     assert_eq!(Session::new(&server.target("postgres")).count(sent), 0);
 }
 
-#[test]
-fn a_stop_cancels_what_runs_and_tells_of_what_was_not_sent() {
-    let server = LoggingServer::start();
+fn a_stop_cancels_what_runs_and_tells_of_what_was_not_sent(server: &LoggingServer) {
     let waits = recording("postgres", &[&["SELECT pg_sleep(1000)", "SELECT 2"], &["SELECT 3"]]);
     let stop = AtomicBool::new(false);
     let sleepers = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' \
@@ -138,9 +145,7 @@ fn a_stop_cancels_what_runs_and_tells_of_what_was_not_sent() {
     wait_for("the statement's end", || (session.count(sleepers) == 0).then_some(()));
 }
 
-#[test]
-fn a_statement_that_takes_too_long_is_cancelled_and_its_session_goes_on() {
-    let server = LoggingServer::start();
+fn a_statement_that_takes_too_long_is_cancelled_and_its_session_goes_on(server: &LoggingServer) {
     let slow = recording("postgres", &[&["SELECT pg_sleep(1000)", "SELECT 2"]]);
     let statement_timeout = std::time::Duration::from_millis(100);
     let options = ReplayOptions { statement_timeout, ..ReplayOptions::default() };

@@ -19,8 +19,14 @@ use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::{hint, print};
 
-/// Seconds between two lines of progress where standard error is no terminal.
-const SELDOM: u64 = 10;
+/// Least time between two lines of progress on a terminal (seconds).
+const OFTEN: f64 = 0.9;
+
+/// Least time between two lines of progress elsewhere (seconds).
+const SELDOM: f64 = 10.0;
+
+/// Size of a log that takes some seconds to read (bytes).
+const LONG_LOG: u64 = 500_000_000;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -81,7 +87,9 @@ pub(crate) struct ReplayArgs {
 
 /// Replays the log, and prints what was measured.
 pub(crate) fn run(options: &ReplayArgs, context: &Context) -> Result<ExitStatus, CommandError> {
-    let recording = Recording::read(&options.logs, &options.read_options())?;
+    hint_at_length(&options.logs);
+    let read_options = ReadOptions { stop: Some(context.stop_flag()), ..options.read_options() };
+    let recording = Recording::read(&options.logs, &read_options)?;
     let summary = recording.summary();
     if options.dry_run {
         let text = if options.json { json(&summary)? } else { text::summary(&summary) };
@@ -97,9 +105,11 @@ pub(crate) fn run(options: &ReplayArgs, context: &Context) -> Result<ExitStatus,
         fallback_application_name: Some("pgdyno".into()),
         ..ConnectOptions::default()
     };
+    let between = if std::io::stderr().is_terminal() { OFTEN } else { SELDOM };
+    let mut next_s = between;
     let mut observe = |progress: &ReplayProgress| {
-        let is_shown = std::io::stderr().is_terminal() || progress.elapsed_s as u64 % SELDOM == 0;
-        if is_shown {
+        if progress.elapsed_s >= next_s {
+            next_s = progress.elapsed_s + between;
             hint(&text::progress(progress));
         }
     };
@@ -107,6 +117,15 @@ pub(crate) fn run(options: &ReplayArgs, context: &Context) -> Result<ExitStatus,
     let report = replay(&recording, &connect, &options.replay_options(), stop, &mut observe)?;
     print(&if options.json { json(&report)? } else { text::report(&report) });
     Ok(status(&report))
+}
+
+/// Says that a log is read that takes a while.
+fn hint_at_length(logs: &[PathBuf]) {
+    let size = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
+    let bytes: u64 = logs.iter().map(size).sum();
+    if bytes >= LONG_LOG {
+        hint(&format!("reading a log of {} MB", bytes / 1_000_000));
+    }
 }
 
 /// Returns the exit status for what became of the sessions. Statements that fail are a result.
@@ -126,6 +145,7 @@ impl ReplayArgs {
             databases: self.only_database.clone(),
             allow_cut: self.allow_cut,
             whole_parameters: self.whole_parameters,
+            stop: None,
         }
     }
 

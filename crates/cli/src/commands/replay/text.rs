@@ -101,6 +101,7 @@ fn of_obstacle(obstacle: &ObstacleCount) -> String {
         Obstacle::ParametersUnreadable => "with parameters in an unknown form",
         Obstacle::CopyData => "COPY FROM STDIN, whose data no log has",
         Obstacle::Replication => "replication commands",
+        Obstacle::ClientEncoding => "that set another client_encoding than UTF8",
         Obstacle::NotUtf8 => "with bytes that are not UTF-8",
     };
     let ObstacleCount { count, file, line, .. } = obstacle;
@@ -121,6 +122,9 @@ fn remedy(obstacle: Obstacle) -> &'static str {
         Obstacle::ParametersUnreadable => "take logs of PostgreSQL 13 or newer",
         Obstacle::CopyData => "load these rows by other means before the replay",
         Obstacle::Replication => "log a time without replication",
+        Obstacle::ClientEncoding => {
+            "their sessions are replayed in UTF8, which the log is written in"
+        }
         Obstacle::NotUtf8 => "log a database whose encoding is UTF8",
     }
 }
@@ -237,5 +241,52 @@ fn losses(text: &mut String, report: &ReplayReport) {
     for (obstacle, count) in &report.skipped {
         let what = format!("skipped ({})", obstacle.replace('_', " "));
         line(*count, "statement", &what, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pgdyno_replay::{ReadOptions, Recording};
+
+    use super::*;
+
+    /// Returns what a log of two statements holds, one of them without its parameters.
+    fn summary_of_two() -> RecordingSummary {
+        let record = |number: u32, message: &str| {
+            format!(
+                "{{\"timestamp\":\"2026-11-30 22:00:00.000 UTC\",\"dbname\":\"shop\",\
+                 \"session_id\":\"a\",\"line_num\":{number},\"error_severity\":\"LOG\",\
+                 \"message\":\"{message}\"}}\n"
+            )
+        };
+        let log = record(2, "statement: SELECT 1") + &record(3, "execute s: SELECT $1");
+        let options = ReadOptions::default();
+        Recording::from_source(Path::new("a.json"), log.as_bytes(), &options).unwrap().summary()
+    }
+
+    #[test]
+    fn a_refusal_names_the_number_the_first_place_and_what_to_do() {
+        let error = refusal(&summary_of_two());
+        let message = "cannot replay 1 of 2 statements: 1 without their parameters (the first in \
+            a.json, line 2)";
+        assert_eq!(error.to_string(), message);
+        let help = error.help().unwrap();
+        assert!(help.contains("log_parameter_max_length = -1"), "{help}");
+        assert!(help.contains("--skip-unknown"), "{help}");
+    }
+
+    #[test]
+    fn a_summary_says_what_is_there_and_what_is_missing() {
+        let text = summary(&summary_of_two());
+        for words in [
+            "1 statement in 1 session over",
+            "database shop: 1 statement",
+            "1 of 1 sessions were already under way",
+            "cannot be replayed: 1 without their parameters",
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
     }
 }
