@@ -40,7 +40,7 @@ pub(crate) trait Connections {
 /// Work of a thread.
 enum Job {
     Connect { link: usize, database: usize },
-    Cancel { target: Box<Target>, key: (u32, Vec<u8>) },
+    Cancel(CancelTarget),
 }
 
 /// Result of a job.
@@ -50,7 +50,7 @@ enum Outcome {
 }
 
 /// Where and how to cancel a connection's statement.
-type CancelTarget = (Target, (u32, Vec<u8>));
+type CancelTarget = Box<(Target, (u32, Vec<u8>))>;
 
 /// Connections that wait for the reactor, by link.
 type Streams = Arc<Mutex<Vec<Option<Stream>>>>;
@@ -144,9 +144,9 @@ impl Connections for ConnectionPool {
     }
 
     fn cancel(&mut self, link: usize) {
-        if let Some((target, key)) = self.cancel_targets[link].clone() {
+        if let Some(target) = self.cancel_targets[link].clone() {
             self.cancelling += 1;
-            self.add(Job::Cancel { target: Box::new(target), key });
+            self.add(Job::Cancel(target));
         }
     }
 
@@ -194,9 +194,10 @@ impl Worker {
                 Job::Connect { link, database } => {
                     Outcome::Connected { link, result: self.connect(link, database) }
                 }
-                Job::Cancel { target, key } => {
+                Job::Cancel(target) => {
                     // A server that takes no request any more has its connections closed.
-                    let _ = cancel(&target, &key, CANCEL);
+                    let (target, key) = &*target;
+                    let _ = cancel(target, key, CANCEL);
                     Outcome::Cancelled
                 }
             };
@@ -220,6 +221,6 @@ impl Worker {
             }
         };
         lock(&self.streams)[link] = Some(session.stream);
-        Ok(session.key.map(|key| (target, key)))
+        Ok(session.key.map(|key| Box::new((target, key))))
     }
 }

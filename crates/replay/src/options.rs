@@ -25,7 +25,7 @@ impl FromStr for Speed {
             return Ok(Self::Max);
         }
         let factor: f64 = text.parse().map_err(|_| SpeedError)?;
-        let is_usable = factor.is_finite() && factor >= 1e-6 && factor <= 1e6;
+        let is_usable = (1e-6..=1e6).contains(&factor);
         is_usable.then_some(Self::Factor(factor)).ok_or(SpeedError)
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::ReadOptions;
 use crate::report::ReplayEnd;
 
-const RUN: AtomicBool = AtomicBool::new(false);
+static RUN: AtomicBool = AtomicBool::new(false);
 const MS: Duration = Duration::from_millis(1);
 const READY: &[u8] = b"C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
 
