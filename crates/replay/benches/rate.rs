@@ -1,5 +1,5 @@
-//! Rate of a replay, and the CPU time that it takes: a log of `SELECT 1` is read, then replayed when
-//! due and as fast as possible, by each protocol, on one server.
+//! Rate of a replay, and the CPU time that it takes: a log of `SELECT 1` is read, then replayed
+//! when due and as fast as possible, by each protocol, on one server.
 //!
 //! `cargo bench -p pgdyno-replay --bench rate -- [STATEMENTS] [SESSIONS] [STATEMENTS/S]`
 

@@ -21,7 +21,7 @@ pub enum RecordingError {
         path: PathBuf,
         /// Line that the record begins in; 0 if none was read.
         line: u64,
-        /// Its message is part of this one.
+        /// Part of the message.
         cause: LogError,
     },
     /// A record of a session was read before.
@@ -142,7 +142,7 @@ pub enum ReplayError {
     /// No session could be connected before the replay began.
     #[error("cannot connect the sessions that the log begins with: {cause}")]
     Connect {
-        // Part of the message.
+        /// Part of the message.
         cause: ConnectError,
     },
     /// The process may not open enough connections.

@@ -64,7 +64,7 @@ pub struct ErrorCount {
     pub message: String,
 }
 
-/// What a replay measured. Latencies are of statements that got a reply.
+/// Figures of a replay. Latencies are of statements that got a reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReplayReport {
     /// How it ended.

@@ -1,7 +1,8 @@
 //! Records of a server's log, as `csvlog` and `jsonlog` write them.
 //!
-//! [`LogReader`] takes bytes from anywhere and returns a [`LogRecord`] at a time. [`LogEvent::read`]
-//! tells what a record's message says of a session: a statement, its duration, its end.
+//! [`LogReader`] takes bytes from anywhere and returns a [`LogRecord`] at a time.
+//! [`LogEvent::read`] tells what a record's message says of a session: a statement, its duration,
+//! its end.
 //!
 //! ```
 //! use pgdyno_replay::log::{LogEvent, LogReader};

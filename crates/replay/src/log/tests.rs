@@ -7,8 +7,8 @@ use super::*;
 const CSV: &str = "2026-11-30 22:13:17.649 UTC,\"me\",\"db\",30006,\"[local]\",6b0df4fd.7536,4,\
     \"SELECT\",2026-11-30 22:13:17 UTC,3/9,0,LOG,00000,\"execute P_1: select $1,\n\"\"x\"\"\",\
     \"parameters: $1 = '2'\",,,,,,,,\"pgbench\",\"client backend\",,0\n";
-const JSON: &str = "{\"timestamp\":\"2026-11-30 22:13:17.649 UTC\",\"user\":\"me\",\"dbname\":\"db\",\
-    \"session_id\":\"6b0df4fd.7536\",\"line_num\":4,\"error_severity\":\"LOG\",\
+const JSON: &str = "{\"timestamp\":\"2026-11-30 22:13:17.649 UTC\",\"user\":\"me\",\
+    \"dbname\":\"db\",\"session_id\":\"6b0df4fd.7536\",\"line_num\":4,\"error_severity\":\"LOG\",\
     \"message\":\"execute P_1: select $1,\\n\\\"x\\\"\",\"detail\":\"parameters: $1 = '2'\",\
     \"backend_type\":\"client backend\"}\n";
 

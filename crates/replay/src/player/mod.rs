@@ -48,9 +48,9 @@ pub struct ReplayProgress {
 enum LinkState {
     /// It carries no session.
     Free,
-    /// Its connection is being opened.
+    /// A connection for its session is being opened.
     Connecting,
-    /// Its next statement is not due, or the session's end has not come.
+    /// Neither its next statement nor the session's end is due.
     Idle,
     /// It waits for a reply.
     Busy,

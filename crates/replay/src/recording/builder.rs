@@ -45,7 +45,7 @@ pub(super) struct Builder<'a> {
 
 /// A session whose end has not been read.
 struct OpenSession {
-    /// Its database, once a record told; then whether it is to be read.
+    /// Index of the database once a record named it, and whether its sessions are read.
     database: Option<(usize, bool)>,
     /// Number of its last record.
     number: u64,

@@ -11,11 +11,11 @@ use strum::IntoStaticStr;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Obstacle {
-    /// Its parameters were not logged.
+    /// The log lacks its parameters.
     ParametersNotLogged,
     /// A parameter was cut by `log_parameter_max_length`.
     ParametersCut,
-    /// Its parameters are in no form that PostgreSQL writes.
+    /// The log has its parameters in a form that PostgreSQL does not write.
     ParametersUnreadable,
     /// It reads COPY data of the client's, which no log has.
     CopyData,
