@@ -44,7 +44,7 @@ pub struct RecordingSummary {
     pub peak_per_second: u64,
     /// Sessions at one time at most (count).
     pub peak_sessions: usize,
-    /// Names of the databases with the number of their statements.
+    /// Names of the databases that are read with the number of their statements.
     pub databases: Vec<(String, u64)>,
     /// Statements that cannot be replayed, by obstacle.
     pub obstacles: Vec<ObstacleCount>,
@@ -73,10 +73,12 @@ impl RecordingSummary {
         let sessions = &recording.sessions;
         let statements = || sessions.iter().flat_map(|session| &session.statements);
         let count = |n: usize| n as u64;
-        let mut databases: Vec<_> = recording.databases.iter().map(|n| (n.clone(), 0)).collect();
-        for session in sessions {
-            databases[session.database].1 += count(session.statements.len());
-        }
+        let names = recording.databases.iter().enumerate();
+        let databases = names.filter_map(|(index, name)| {
+            let mut of_it = sessions.iter().filter(|it| it.database == index).peekable();
+            of_it.peek()?;
+            Some((name.clone(), of_it.map(|session| count(session.statements.len())).sum()))
+        });
         Self {
             sessions: count(sessions.len()),
             under_way: count(sessions.iter().filter(|session| session.was_under_way).count()),
@@ -88,7 +90,7 @@ impl RecordingSummary {
             span_s: recording.span.as_secs_f64(),
             peak_per_second: peak_per_second(statements().map(|statement| statement.begin_us)),
             peak_sessions: peak_sessions(recording),
-            databases,
+            databases: databases.collect(),
             obstacles: recording.obstacles.iter().map(ObstacleCount::from).collect(),
             records: recording.counts.records,
             ignored: recording.counts.ignored,
