@@ -127,8 +127,7 @@ pub(crate) enum Command {
     /// be resumed
     #[command(disable_help_flag = true)]
     Load(load::LoadArgs),
-    /// Replay the statements of a server's log on another server: each when it is due, from csvlog
-    /// or jsonlog
+    /// Replay the statements of a csvlog or jsonlog on a server, each when it is due
     Replay(replay::ReplayArgs),
     /// List the built-in experiments, or print one
     Recipes(recipes::RecipesArgs),

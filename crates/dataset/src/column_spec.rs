@@ -35,6 +35,21 @@ pub enum Values {
     Filler(u32),
     /// A moment in SQL's text form for the first row, and the time from each row to the next.
     Timestamp(String, std::time::Duration),
+    /// Moments or days drawn evenly between two, in SQL's text form.
+    Between(String, String),
+    /// Number of a row of this table, drawn evenly.
+    References(String),
+    /// Arrays of so many elements.
+    Array {
+        /// Least elements (count).
+        least: u32,
+        /// Most elements (count).
+        most: u32,
+        /// Their values.
+        values: Box<Values>,
+        /// Share of elements that are null instead (0 to 1).
+        null: f64,
+    },
     /// Values at a place, and others elsewhere; null where there are none.
     First {
         /// Place.

@@ -1,7 +1,7 @@
 //! Filling a table's columns: generators of the workload, and types of the server.
 
 use pgdyno_connect::control::{ControlClient, error_text};
-use pgdyno_engine::copy::{ColumnKind, Generator, RowWriter, Varying};
+use pgdyno_engine::copy::{ColumnKind, CopyError, Generator, Integers, RowWriter, Varying};
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::load_strategy::LoadStrategy;
 
@@ -50,8 +50,7 @@ impl Columns {
         let mut all = Vec::new();
         for column in &table.columns {
             let mut inquiry = ColumnInquiry { client, load, table, column };
-            let found = inquiry.of_type()?;
-            let generator = inquiry.generator(&found)?;
+            let (found, generator) = inquiry.look()?;
             let value = inquiry.value(&found, &generator)?;
             all.push((column, generator, ColumnKind::from_oid(found.oid), value));
         }
@@ -66,11 +65,8 @@ impl Columns {
             }
         }
         let rows = pieces::rows(load, table);
-        let writer =
-            RowWriter::new(load.seed, &table.name, rows, &sent).map_err(|(place, e)| {
-                let name = sent[place].0;
-                wrong(table, name, format!("{e} ({name})"))
-            })?;
+        let writer = RowWriter::new(load.seed, &table.name, rows, &sent)
+            .map_err(|error| unwritable(table, &sent, &error))?;
         let sent = sent.into_iter().map(|(name, ..)| name.to_owned()).collect();
         Ok(Self { writer, sent, alike })
     }
@@ -98,6 +94,32 @@ impl Columns {
     }
 }
 
+/// Column that is sent: its name, what makes its values, and their format.
+pub(crate) type SentColumn<'a> = (&'a str, Generator, ColumnKind);
+
+/// Asks the server for the types of `table`'s columns. All of them are sent.
+pub(crate) fn all_sent<'a>(
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+    table: &'a TableSpec,
+) -> Result<Vec<SentColumn<'a>>, DatasetError> {
+    let sent = |column: &'a ColumnSpec| {
+        let (found, generator) = ColumnInquiry { client, load, table, column }.look()?;
+        Ok((column.name.as_str(), generator, ColumnKind::from_oid(found.oid)))
+    };
+    table.columns.iter().map(sent).collect()
+}
+
+/// Creates the error of the column among `sent` whose values cannot be made.
+pub(crate) fn unwritable(
+    table: &TableSpec,
+    sent: &[SentColumn<'_>],
+    (place, error): &(usize, CopyError),
+) -> DatasetError {
+    let name = sent[*place].0;
+    wrong(table, name, format!("{error} ({name})"))
+}
+
 /// A column whose values are looked into, with the session that answers.
 struct ColumnInquiry<'a> {
     client: &'a mut ControlClient,
@@ -107,6 +129,13 @@ struct ColumnInquiry<'a> {
 }
 
 impl ColumnInquiry<'_> {
+    /// Returns the column's type, and what makes its values.
+    fn look(&mut self) -> Result<(Type, Generator), DatasetError> {
+        let found = self.of_type()?;
+        let generator = self.generator(&found)?;
+        Ok((found, generator))
+    }
+
     fn wrong(&self, found: impl Into<String>) -> DatasetError {
         wrong(self.table, &self.column.name, found)
     }
@@ -162,13 +191,7 @@ impl ColumnInquiry<'_> {
 
     fn generator(&mut self, found: &Type) -> Result<Generator, DatasetError> {
         let generator = self.generator_of(&self.column.values, found)?;
-        Ok(match self.column.null {
-            0.0 => generator,
-            share => {
-                let other = Box::new(generator);
-                Generator::Varying(Varying::Nullable { share, other })
-            }
-        })
+        Ok(nullable(generator, self.column.null))
     }
 
     fn generator_of(&mut self, values: &Values, found: &Type) -> Result<Generator, DatasetError> {
@@ -184,16 +207,33 @@ impl ColumnInquiry<'_> {
                 Generator::Varying(Varying::Choice(values))
             }
             Values::Filler(bytes) => filler(*bytes, found.oid, self.load.loading),
-            Values::Timestamp(..) if kind != ColumnKind::Timestamp => {
-                return Err(self.wrong(format!("timestamp does not fill {}", found.spelled)));
-            }
             Values::Timestamp(from, every) => {
-                let bytes = <[u8; 8]>::try_from(self.sent(from, found)?);
-                let from_us = bytes
-                    .map(i64::from_be_bytes)
-                    .map_err(|_| self.wrong("the server's timestamps do not have eight bytes"))?;
+                let from_us = self.time(from, found)?;
                 let step_us = i64::try_from(every.as_micros()).unwrap_or(i64::MAX);
-                Generator::Moment { from_us, step_us }
+                match kind {
+                    ColumnKind::Date => Generator::Day { from: from_us, step_us },
+                    _ => Generator::Moment { from_us, step_us },
+                }
+            }
+            Values::Between(from, to) => {
+                let (low, high) = (self.time(from, found)?, self.time(to, found)?);
+                if low > high {
+                    return Err(self.wrong(format!("there is nothing from {from} to {to}")));
+                }
+                Generator::Time { low, high }
+            }
+            Values::References(table) => {
+                let tables = &mut self.load.data.tables.iter();
+                let rows = tables.find(|known| known.name == *table);
+                let rows = rows.map_or(0, |table| pieces::rows(self.load, table));
+                let high = i64::try_from(rows).unwrap_or(i64::MAX).max(1);
+                Generator::Integer(Integers::Uniform { low: 1, high })
+            }
+            Values::Array { least, most, values, null } => {
+                let of = self.type_of_elements(found)?;
+                let element = Box::new(nullable(self.generator_of(values, &of)?, *null));
+                let (least, most, oid) = (*least, *most, of.oid);
+                Generator::Varying(Varying::Array { least, most, oid, element })
             }
             Values::First { place, first, rest } => {
                 let mut one = |values: &Option<Box<Values>>| match values {
@@ -204,6 +244,35 @@ impl ColumnInquiry<'_> {
                 Generator::Varying(Varying::First { place: place.clone(), first, rest })
             }
         })
+    }
+
+    /// Returns the time `text`, in the units of its type: days or microseconds since 2000-01-01.
+    fn time(&mut self, text: &str, found: &Type) -> Result<i64, DatasetError> {
+        let bytes = match ColumnKind::from_oid(found.oid) {
+            ColumnKind::Date | ColumnKind::Timestamp => self.sent(text, found)?,
+            _ => return Err(self.wrong(format!("timestamp does not fill {}", found.spelled))),
+        };
+        match *bytes {
+            [a, b, c, d] => Ok(i32::from_be_bytes([a, b, c, d]).into()),
+            _ => <[u8; 8]>::try_from(bytes)
+                .map(i64::from_be_bytes)
+                .map_err(|_| self.wrong("the server's timestamps do not have eight bytes")),
+        }
+    }
+
+    /// Asks the server for the type of an array's elements.
+    fn type_of_elements(&mut self, found: &Type) -> Result<Type, DatasetError> {
+        const ASKED: &str = "SELECT e.oid::int8, pg_catalog.format_type(e.oid, NULL), \
+            e.typsend::text FROM pg_catalog.pg_type t JOIN pg_catalog.pg_type e \
+            ON e.oid = t.typelem WHERE t.oid = $1::int8::oid AND t.typcategory = 'A'";
+        let row = self
+            .client
+            .query_opt(ASKED, &[&i64::from(found.oid)])
+            .map_err(|e| self.wrong(error_text(&e)))?
+            .ok_or_else(|| self.wrong(format!("array does not fill {}", found.spelled)))?;
+        let oid: i64 = row.get(0);
+        let oid = u32::try_from(oid).unwrap_or(0);
+        Ok(Type { oid, spelled: row.get(1), send: row.get(2), fills_itself: false })
     }
 
     /// Returns the binary form of the value `text`. That of a text type is the text itself.
@@ -227,6 +296,15 @@ impl ColumnInquiry<'_> {
             .map_err(|e| self.wrong(format!("`{text}` is no {spelled}: {}", error_text(&e))))?;
         Ok(row.get(0))
     }
+}
+
+/// Returns `generator` with nulls in a `share` of the values.
+fn nullable(generator: Generator, share: f64) -> Generator {
+    if share == 0.0 {
+        return generator;
+    }
+    let other = Box::new(generator);
+    Generator::Varying(Varying::Nullable { share, other })
 }
 
 fn wrong(table: &TableSpec, column: &str, found: impl Into<String>) -> DatasetError {

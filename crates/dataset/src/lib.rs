@@ -10,6 +10,9 @@
 //! transaction, so that a load that was interrupted continues when it is begun again. Comments on
 //! its tables tell pgdyno's tables from others: [`Existing::ReplaceOurs`] drops only pgdyno's.
 //!
+//! While a load runs, scripts add rows to its tables by `\copyfrom`: [`growing_tables`] asks the
+//! server what it has to know for that.
+//!
 //! Because scripts may run commands, [`trust`] judges whose files root takes commands from.
 //!
 //! ```no_run
@@ -35,6 +38,7 @@ pub mod column_spec;
 mod column_table;
 mod columns;
 mod error;
+mod growing;
 mod key_settings;
 mod load_progress;
 mod loader;
@@ -48,6 +52,7 @@ pub mod workload;
 
 pub use bulk_load::{BulkLoad, Existing};
 pub use error::DatasetError;
+pub use growing::growing_tables;
 pub use loader::{LoadResult, bulk_load};
 pub use pgdyno_model::load_strategy::LoadStrategy;
 pub use room::{WAL_ROOM, room_needed, rows, tables_room};

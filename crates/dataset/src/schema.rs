@@ -81,7 +81,9 @@ fn execute_in_schema(
     sql: &str,
 ) -> Result<(), tokio_postgres::Error> {
     let path = path_of_schema(load.schema);
-    transaction.batch_execute(&format!("SET LOCAL search_path = {path}"))?;
+    let scale = load.scale;
+    let settings = format!("SET LOCAL search_path = {path}; SET LOCAL pgdyno.scale = {scale}");
+    transaction.batch_execute(&settings)?;
     transaction.batch_execute(sql)?;
     transaction.batch_execute(&format!("SET LOCAL search_path = {SEARCH_PATH}"))
 }

@@ -303,7 +303,7 @@ fn script_measurement(
     group: Option<&str>,
 ) -> ScriptMeasurement {
     let commands = &weighted.script.commands;
-    let sql = commands.iter().filter(|c| c.op.is_sql());
+    let sql = commands.iter().filter(|c| c.op.is_statement());
     let statement = |(command, tally): (&Command, &StatementTally)| StatementMeasurement {
         text: command.text.clone(),
         line: command.line,

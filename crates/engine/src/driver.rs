@@ -136,8 +136,9 @@ fn link(spec: &LoadSpec, seeds: &Seeds, stop: &Arc<AtomicBool>) -> Result<Progra
         spec.options.define.iter().map(|(name, text)| (name.clone(), text.as_str().into())),
     );
     variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
-    let mut program = Program::link(&spec.scripts, spec.protocol, spec.seed, &variables)
-        .map_err(LoadError::Program)?;
+    let mut program =
+        Program::link(&spec.scripts, spec.protocol, spec.seed, &variables, &spec.tables)
+            .map_err(LoadError::Program)?;
     program.divide(&spec.scripts, &spec.groups).map_err(LoadError::Program)?;
     program.policy = ClientPolicy {
         client_log: spec.client_log.clone(),

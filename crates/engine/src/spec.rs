@@ -8,6 +8,7 @@ use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::target::Servers;
 
 use crate::client_log::ClientLog;
+use crate::copy::GrowingTable;
 use crate::flushes::DiskFlushes;
 use crate::group::LoadGroup;
 use crate::ledger::Ledger;
@@ -79,6 +80,8 @@ pub struct LoadSpec {
     pub seed: u64,
     /// Variables that are set before the first transaction, such as `scale`.
     pub variables: Vec<(String, VariableValue)>,
+    /// Tables that `\copyfrom` fills. A load of several generators cannot have any.
+    pub tables: Vec<Arc<GrowingTable>>,
     /// Rate, retries, reconnections and the like. Its variables win over `variables`.
     pub options: LoadOptions,
     /// Log of every transaction.
@@ -120,6 +123,7 @@ impl LoadSpec {
             length: Length::Duration(pgdyno_model::units::Span(Duration::from_secs(10))),
             seed: 0,
             variables: Vec::new(),
+            tables: Vec::new(),
             options: LoadOptions::default(),
             log: None,
             ledger: None,

@@ -100,13 +100,14 @@ impl ResolvedExperiment {
                     let (script, note) = Script::parse_auto(&s.name, &s.text)?;
                     notices.extend(note.map(Notice::Script));
                     notices.extend(too_many_for_distributions(&script));
+                    checks::check_script(workload, &script)?;
                     let (weight, pauses) = (s.weight, s.pauses);
                     Ok(WeightedScript { script: Arc::new(script), weight, pauses })
                 })
                 .collect::<Result<Vec<_>, ExperimentError>>()?;
             scripts.insert(name.clone(), parsed);
         }
-        checks::check(&experiment, &plan)?;
+        checks::check(&experiment, &plan, &scripts)?;
         Ok(Self {
             source,
             overrides,
@@ -136,7 +137,7 @@ impl ResolvedExperiment {
 
 /// Returns a notice for a script with more statements than percentiles are kept of.
 fn too_many_for_distributions(script: &Script) -> Option<Notice> {
-    let statements = script.commands.iter().filter(|command| command.op.is_sql()).count();
+    let statements = script.commands.iter().filter(|command| command.op.is_statement()).count();
     (statements > MAX_DISTRIBUTIONS).then(|| Notice::StatementsWithoutPercentiles {
         script: script.name.clone(),
         kept: MAX_DISTRIBUTIONS,

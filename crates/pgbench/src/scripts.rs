@@ -140,6 +140,7 @@ impl Chosen {
             },
         };
         let mut chosen = Self::new(parsed, weight)?;
+        chosen.check_copies(name)?;
         if file != "-" && trust::has_commands(&chosen.script) {
             chosen.commands_of = Some((PathBuf::from(file), whole.clone()));
         }
@@ -154,6 +155,20 @@ impl Chosen {
             .hint("it is of pgbench 17 and later: --dialect=17"));
         }
         Ok((chosen, note))
+    }
+
+    /// Refuses `\copyfrom` of file `name`: pgbench has no description of rows.
+    fn check_copies(&self, name: &str) -> Result<(), UsageError> {
+        match self.script.copied_tables().next() {
+            None => Ok(()),
+            Some((line, table)) => Err(UsageError::new(format!(
+                "{name}:{line}: invalid command in command \"copyfrom\": pgbench has \
+                 none of that name"
+            ))
+            .hint(format!(
+                "a workload that describes `{table}` may have it: `pgdyno run`, docs/workloads.md"
+            ))),
+        }
     }
 
     /// Refuses, as root, commands of a file that another account may change, unless `trust` names

@@ -328,6 +328,25 @@ pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(SYNC);
 }
 
+/// Appends a piece of COPY data that `write` appends.
+///
+/// # Errors
+/// The piece is too long for a message.
+pub fn copy_data_with(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>),
+) -> Result<(), WireError> {
+    message(out, "CopyData", Some(b'd'), |out| {
+        write(out);
+        Ok(())
+    })
+}
+
+/// Appends the end of COPY data.
+pub fn copy_done(out: &mut Vec<u8>) {
+    out.extend(b"c\0\0\0\x04");
+}
+
 /// Appends a Close of prepared statement `name`. The server takes a name that it does not know.
 ///
 /// # Errors

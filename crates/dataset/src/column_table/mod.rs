@@ -1,5 +1,7 @@
 //! Columns as a `workload.toml` has them.
 
+mod json;
+
 use std::num::NonZeroU64;
 
 use pgdyno_engine::copy::{Families, Generator, Integers, Place, Varying};
@@ -43,7 +45,15 @@ struct DecimalTable {
 #[serde(deny_unknown_fields)]
 struct TimestampTable {
     from: String,
-    every: Span,
+    every: Option<Span>,
+    to: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArrayTable {
+    length: (u32, u32),
+    of: Box<ColumnTable>,
 }
 
 /// Ways to make whole numbers.
@@ -130,6 +140,9 @@ pub(crate) struct ColumnTable {
     spelled: Option<SpelledTable>,
     text: Option<String>,
     timestamp: Option<TimestampTable>,
+    references: Option<String>,
+    array: Option<ArrayTable>,
+    json: Option<Vec<ColumnTable>>,
     first: Option<FirstTable>,
     #[serde(default)]
     null: f64,
@@ -165,12 +178,23 @@ pub(crate) enum ColumnError {
     Spelled { name: String },
     #[error("column `{name}`: {wrong}")]
     Families { name: String, wrong: String },
+    #[error(
+        "column `{name}`: a `timestamp` goes on by `every` from row to row, or is drawn up to `to`"
+    )]
+    Timestamp { name: String },
+    #[error("column `{name}`: an array has 0 to {} elements", Varying::MOST_ELEMENTS)]
+    Array { name: String },
+    #[error(
+        "member `{name}` of json: it is a whole number, a `decimal`, `letters`, a `choice`, a \
+         `constant`, or `json`"
+    )]
+    Json { name: String },
     #[error("column `{name}`: its table is not `children_of` another one")]
     NoParents { name: String },
     #[error(
         "column `{name}` needs exactly one of row_number, group_of, counter, permutation, uniform, \
          non_uniform, children, child_number, of_parent, decimal, constant, choice, filler, \
-         letters, digits, spelled, text, timestamp"
+         letters, digits, spelled, text, timestamp, references, array, json"
     )]
     NotOneWay { name: String },
 }
@@ -280,17 +304,46 @@ impl ColumnTable {
         let spelled = self.spelled.map(|spelled| spelled.into_generator(name)).transpose()?;
         let digits =
             self.digits.map(|DigitsTable { count, after }| Generator::Digits { count, after });
+        let json = self.json.map(|members| json::object(members, context)).transpose()?;
+        let json = json.map(|members| Generator::Varying(Varying::Json(members)));
         let generators = integers.into_iter().map(Generator::Integer);
         let generators = generators.chain(decimal).chain(letters).chain(spelled).chain(digits);
+        let generators = generators.chain(json);
         let others = [
             self.row_number.then_some(Values::RowNumber),
             self.constant.map(Values::Constant),
             choice,
             self.filler.map(Values::Filler),
             self.text.map(text),
-            self.timestamp.map(|t| Values::Timestamp(t.from, t.every.0)),
+            self.timestamp.map(|timestamp| timestamp.into_values(name)).transpose()?,
+            self.references.map(Values::References),
+            self.array.map(|array| array.into_values(name, context)).transpose()?,
         ];
         Ok(generators.map(Values::Generated).chain(others.into_iter().flatten()).collect())
+    }
+}
+
+impl TimestampTable {
+    fn into_values(self, name: &str) -> Result<Values, ColumnError> {
+        match (self.every, self.to) {
+            (Some(every), None) => Ok(Values::Timestamp(self.from, every.0)),
+            (None, Some(to)) => Ok(Values::Between(self.from, to)),
+            _ => Err(ColumnError::Timestamp { name: name.to_owned() }),
+        }
+    }
+}
+
+impl ArrayTable {
+    fn into_values(self, name: &str, context: &TableContext<'_>) -> Result<Values, ColumnError> {
+        let (least, most) = self.length;
+        range(name, least.into(), most.into())?;
+        if most > Varying::MOST_ELEMENTS {
+            return Err(ColumnError::Array { name: name.to_owned() });
+        }
+        let null = self.of.null;
+        share(name, "of.null", null)?;
+        let values = Box::new(self.of.into_values(name, context)?);
+        Ok(Values::Array { least, most, values, null })
     }
 }
 

@@ -17,6 +17,7 @@ use super::{
     names,
 };
 use crate::built_in::{Files, WORKLOADS};
+use crate::column_spec::{ColumnSpec, Values};
 use crate::column_table::{ColumnTable, TableContext, families};
 
 #[derive(Deserialize)]
@@ -246,8 +247,12 @@ impl TableTable {
         };
         let context = TableContext { name: &name, families: children.as_ref() };
         let columns = columns.into_iter().map(|column| column.into_spec(&context));
-        let columns = columns.collect::<Result<_, _>>();
+        let columns = columns.collect::<Result<Vec<_>, _>>();
         let columns = columns.map_err(|wrong| format!("table `{name}`: {wrong}"))?;
+        for column in &columns {
+            check_reference(&column.name, &column.values, before)
+                .map_err(|wrong| format!("table `{name}`: {wrong}"))?;
+        }
         let rows = match (self.rows_per_scale, self.rows, children) {
             (Some(rows), None, None) => TableRows::PerScale(rows),
             (None, Some(rows), None) => TableRows::Fixed(rows),
@@ -260,6 +265,25 @@ impl TableTable {
         };
         Ok(TableSpec { name, rows, columns, primary_key, partition_by, tidy })
     }
+}
+
+/// Checks that `values` refer, if they do, to the row numbers of a table of `before`.
+fn check_reference(name: &str, values: &Values, before: &[TableSpec]) -> Result<(), String> {
+    let of = match values {
+        Values::References(of) => of,
+        Values::Array { values, .. } => return check_reference(name, values, before),
+        Values::First { first, rest, .. } => {
+            let mut parts = [first, rest].into_iter().flatten();
+            return parts.try_for_each(|values| check_reference(name, values, before));
+        }
+        _ => return Ok(()),
+    };
+    let found = match before.iter().find(|table| table.name == *of) {
+        Some(table) if table.columns.iter().any(ColumnSpec::is_row_number) => return Ok(()),
+        Some(_) => "of which no column is its row_number",
+        None => "which is no table before it",
+    };
+    Err(format!("column `{name}` references `{of}`, {found}"))
 }
 
 /// Checks that the key and the partitions of `table` are of columns that are filled.

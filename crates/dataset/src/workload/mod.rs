@@ -86,7 +86,8 @@ impl DataSet {
 
     /// Returns the names of all tables that its schema makes, filled or not.
     pub fn table_names(&self) -> Vec<&str> {
-        let is_between = |c: char| !c.is_alphanumeric() && c != '_' && c != '.';
+        // `%I` of a function's format() is no name.
+        let is_between = |c: char| !c.is_alphanumeric() && !['_', '.', '%'].contains(&c);
         let sql = [&self.schema, &self.after_schema].into_iter();
         let words = sql.flat_map(|sql| sql.split(is_between));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -99,6 +100,7 @@ impl DataSet {
             .filter(|&at| words[at].eq_ignore_ascii_case("table"))
             .filter(|&at| kinds.iter().any(|kind| words[at - 1].eq_ignore_ascii_case(kind)))
             .filter_map(|at| follows(at + 1).copied())
+            .filter(|name| !name.starts_with('%'))
             .collect()
     }
 }

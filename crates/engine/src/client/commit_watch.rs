@@ -40,6 +40,7 @@ impl CommandEffects {
     pub(super) fn note(&mut self, tag: &[u8]) {
         match tag.first() {
             Some(b'I' | b'U' | b'D' | b'M') if changes_rows(tag) => *self = Self::Changed,
+            Some(b'C') if changes_rows(tag) => *self = Self::Changed,
             Some(b'C') if *self == Self::Changed && tag == b"COMMIT" => *self = Self::Committed,
             // Also of ROLLBACK TO: what came before it may be all that is left of its changes.
             Some(b'R') if tag == b"ROLLBACK" => *self = Self::Nothing,
@@ -62,7 +63,7 @@ impl CommandEffects {
 
 /// Tells whether the tag is of a command that changed at least one row.
 fn changes_rows(tag: &[u8]) -> bool {
-    let names: [&[u8]; 4] = [b"INSERT ", b"UPDATE ", b"DELETE ", b"MERGE "];
+    let names: [&[u8]; 5] = [b"INSERT ", b"UPDATE ", b"DELETE ", b"MERGE ", b"COPY "];
     names.iter().any(|name| tag.starts_with(name)) && !tag.ends_with(b" 0")
 }
 
@@ -79,13 +80,13 @@ mod tests {
             tags.iter().for_each(|tag| effects.note(tag.as_bytes()));
             effects.end_reply(status)
         };
-        for changing in ["INSERT 0 1", "UPDATE 10", "DELETE 3", "MERGE 7"] {
+        for changing in ["INSERT 0 1", "UPDATE 10", "DELETE 3", "MERGE 7", "COPY 5"] {
             assert!(ends_changed(&[changing], Idle), "{changing}");
             assert!(ends_changed(&["BEGIN", changing, "SELECT 1", "COMMIT"], Idle), "{changing}");
             assert!(!ends_changed(&["BEGIN", changing], InTransaction), "{changing}");
             assert!(!ends_changed(&["BEGIN", changing, "ROLLBACK"], Idle), "{changing}");
         }
-        for other in ["INSERT 0 0", "UPDATE 0", "DELETE 0", "SELECT 5", "CALL", "CREATE INDEX"] {
+        for other in ["INSERT 0 0", "UPDATE 0", "DELETE 0", "SELECT 5", "CALL", "COPY 0"] {
             assert!(!ends_changed(&["BEGIN", other, "COMMIT"], Idle), "{other}");
         }
         let mut chained = CommandEffects::default();

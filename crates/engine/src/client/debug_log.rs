@@ -5,7 +5,7 @@ use pgdyno_wire::frame::HEADER;
 
 use super::state::Client;
 use crate::client_log::ClientLogKind;
-use crate::program::{Action, Request};
+use crate::program::{Action, CopyRequest, Request};
 
 impl Client {
     pub(super) fn log(&self, about: ClientLogKind, words: &str) {
@@ -34,7 +34,9 @@ impl Client {
             String::from_utf8_lossy(text).into_owned()
         };
         match &self.program.scripts[self.script].statements[index].request {
-            Request::Fixed(message) => c_string(&message[HEADER..]),
+            Request::Fixed(message) | Request::Copy(CopyRequest { query: message, .. }) => {
+                c_string(&message[HEADER..])
+            }
             Request::Text(pieces) => {
                 let mut text = Vec::new();
                 self.write(pieces, &mut text);
@@ -77,7 +79,9 @@ impl Client {
                 }
                 name.clone()
             }
-            Request::Fixed(_) | Request::Text(_) | Request::Bound { .. } => self.query_text(index),
+            Request::Fixed(_) | Request::Text(_) | Request::Copy(_) | Request::Bound { .. } => {
+                self.query_text(index)
+            }
         };
         self.log(ClientLogKind::News, &format!("client {id} sending {sent}"));
     }

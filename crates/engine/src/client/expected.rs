@@ -29,8 +29,12 @@ pub(super) enum ExpectedReply {
         /// Whether the portal is described.
         described: bool,
     },
+    /// Request for the data of a COPY.
+    CopyIn,
     /// Columns of the portal.
     Description,
+    /// End of a COPY.
+    CopyEnd,
     /// Rows or end of the portal.
     PortalRows,
     /// End of the reply, or of a part of the pipeline.
@@ -64,7 +68,9 @@ impl ExpectedReply {
             (Self::Bound { described: true }, tag::BIND_COMPLETE) => Self::Description,
             (Self::Description, tag::ROW_DESCRIPTION | tag::NO_DATA) => Self::PortalRows,
             (Self::PortalRows, tag::COMMAND_COMPLETE | tag::EMPTY_QUERY) => Self::Ready,
-            // COPY ends the client.
+            (Self::CopyIn, tag::COPY_IN) => Self::CopyEnd,
+            (Self::CopyEnd, tag::COMMAND_COMPLETE) => Self::Ready,
+            // Any other COPY ends the client.
             (
                 Self::Result | Self::MoreResults | Self::PortalRows,
                 tag::COPY_IN | tag::COPY_OUT | tag::COPY_BOTH,
@@ -106,6 +112,7 @@ mod tests {
             (ExpectedReply::Parsed { described: false }, &["12DCZ", "12IZ"]),
             (bound(false), &["2DDCZ", "2CZ"]),
             (bound(true), &["2TDCZ", "2nCZ"]),
+            (ExpectedReply::CopyIn, &["GCZ", "NGSCZ"]),
         ] {
             for reply in replies {
                 assert_eq!(follow(asked, reply), Ok(ExpectedReply::Nothing), "{asked:?}: {reply}");
@@ -126,6 +133,7 @@ mod tests {
                 &["2", "11", "12T", "12n", "12CC", "12CD", "12DZ", "Z"],
             ),
             (ExpectedReply::Bound { described: true }, &["2D", "2C", "2TT", "2nT", "1"]),
+            (ExpectedReply::CopyIn, &["C", "Z", "H", "W", "T", "GG", "GT", "GZ", "GCC"]),
         ] {
             for reply in replies {
                 let found = follow(asked, reply);

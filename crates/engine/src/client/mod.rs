@@ -23,7 +23,7 @@
 //!
 //! let script = Arc::new(Script::parse("one.sql", "SELECT 1;")?);
 //! let scripts = [WeightedScript::new(script, 1)];
-//! let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[])?);
+//! let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[], &[])?);
 //! let mut recorder = Recorder::new(&program, Schedule::default(), Box::new(|_| {}));
 //! let (mut pacer, mut out) = (Pacer::default(), Vec::new());
 //! let mut client = Client::new(0, program, Random::new(1), Random::new(2), None);
@@ -49,6 +49,7 @@ mod failure;
 mod reconnect;
 mod reply;
 mod result;
+mod rows;
 mod send;
 mod shell;
 mod state;
@@ -114,6 +115,7 @@ impl Client {
             in_pipeline: false,
             pending: VecDeque::new(),
             connected: true,
+            rows: None,
             error: None,
             failure: None,
             quota: transactions,
@@ -195,6 +197,7 @@ impl Client {
         self.replies = ReplyReader::new(self.program.policy.client_log.is_some());
         self.replies.effects = effects;
         self.prepared.fill(false);
+        self.rows = None;
     }
 
     /// Handles `bytes` that arrived from the server.
@@ -228,6 +231,7 @@ impl Client {
         }
         match self.state {
             State::Sleeping | State::Computed | State::Ended | State::Idle | State::Due => next,
+            State::AwaitingReply(_) if self.is_sending_rows() => Wait::ForRoom,
             State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack => {
                 Wait::ForReply
             }
@@ -266,6 +270,7 @@ impl Client {
             ReplyEvent::Ready => return Some(self.ready(context)),
             ReplyEvent::Notice(notice) => self.log_notice(&notice),
             ReplyEvent::Error(error) => {
+                self.rows = None;
                 // Of several errors the first is the cause.
                 if self.error.is_none() {
                     let (step, statement) = self.current_statement();
@@ -285,6 +290,11 @@ impl Client {
                     let number = self.program.scripts[self.script].statements[statement].number;
                     self.prepared[number] = true;
                 }
+            }
+            ReplyEvent::Copy if self.rows.is_some() => {
+                // The reply begins when the rows are there.
+                self.first_byte = Moment::NEVER;
+                return Some(self.send_rows(context));
             }
             ReplyEvent::Copy => {
                 let reason = format!("{}: COPY is not supported in scripts", self.position());

@@ -34,6 +34,10 @@ impl Client {
                 frontend::query_with(out, |out| self.write(pieces, out))?;
                 self.replies.expect(ExpectedReply::Result);
             }
+            Request::Copy(copy) => {
+                out.extend_from_slice(&copy.query);
+                self.replies.expect(ExpectedReply::CopyIn);
+            }
             Request::Bound { parse, execution, name, parameters } => {
                 let begin = out.len();
                 let parsed = name.is_empty() || !self.prepared[statement.number];

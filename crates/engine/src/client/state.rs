@@ -8,6 +8,7 @@ use super::commit_watch::CommitWatch;
 use super::expected::ExpectedReply;
 use super::reply::ReplyReader;
 use super::result::QueryResults;
+use super::rows::RowsToSend;
 use crate::ledger::TransactionLedger;
 use crate::pace::Pacer;
 use crate::program::Program;
@@ -23,6 +24,9 @@ pub enum Wait {
     ForReply,
     /// A moment.
     Until(Moment),
+    /// Room for more bytes: the connection has taken those appended. The client is then to be
+    /// refilled.
+    ForRoom,
     /// The next turn of the event loop: time has passed without an event, so the clock must be read
     /// anew.
     NextTurn,
@@ -124,6 +128,8 @@ pub struct Client {
     pub(super) ledger: Option<Box<TransactionLedger>>,
     /// Flushes by which commits are judged, if they are.
     pub(super) commits: Option<Box<CommitWatch>>,
+    /// Rows of the `\copyfrom` under way that are not sent.
+    pub(super) rows: Option<RowsToSend>,
     /// Chooses scripts. Separate from `random`, so that values do not depend on the choices.
     pub(super) script_random: Random,
     /// Results of the current statement, if variables take them.

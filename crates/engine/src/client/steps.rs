@@ -9,7 +9,7 @@ use super::abort::{Abort, EVALUATION};
 use super::shell;
 use super::state::{Client, ClientContext, PendingReply, State, Wait};
 use crate::client_log::ClientLogKind;
-use crate::program::{Action, LinkedScript};
+use crate::program::{Action, LinkedScript, Request};
 use crate::schedule::Moment;
 use crate::script::{
     EvalError, Expr, Piece, Scope, Slot, Value, is_variable_name, leading_integer,
@@ -106,6 +106,9 @@ impl Client {
             let what = "\\gset is not allowed in pipeline mode";
             let reason = format!("{}: {what}", self.position());
             return Err(Abort::internal(sqlstate::PIPELINE, &reason).with_message(what));
+        }
+        if let Request::Copy(copy) = &script.statements[statement].request {
+            self.take_rows(copy)?;
         }
         if let Some(ledger) = &mut self.ledger {
             let (first, script, step) = (!self.has_sent, self.script, self.step);
@@ -251,7 +254,7 @@ impl Client {
         }
     }
 
-    fn eval(&mut self, expression: &Expr) -> Result<Value, Abort> {
+    pub(super) fn eval(&mut self, expression: &Expr) -> Result<Value, Abort> {
         let (script, step, say) = (self.script, self.step, &self.program.policy.client_log);
         let debug = |value: Value| {
             if let Some(say) = say {

@@ -44,6 +44,20 @@ pub enum Generator {
         /// Step from row to row (microseconds).
         step_us: i64,
     },
+    /// Days of timestamps at equal steps.
+    Day {
+        /// Day of the first row (days since 2000-01-01, as PostgreSQL counts).
+        from: i64,
+        /// Step from row to row (microseconds).
+        step_us: i64,
+    },
+    /// Days or timestamps drawn uniformly from `low..=high`, as PostgreSQL counts those.
+    Time {
+        /// Lowest.
+        low: i64,
+        /// Highest.
+        high: i64,
+    },
     /// Values whose sizes differ.
     Varying(Varying),
 }
@@ -141,6 +155,19 @@ pub enum Varying {
         /// Text after the number.
         after: String,
     },
+    /// Arrays of so many elements, drawn evenly.
+    Array {
+        /// Least elements (count).
+        least: u32,
+        /// Most elements, at most [`Varying::MOST_ELEMENTS`] (count).
+        most: u32,
+        /// Type of the elements, by its number in `pg_type`.
+        oid: u32,
+        /// Generator of the elements.
+        element: Box<Generator>,
+    },
+    /// JSON objects.
+    Json(Vec<JsonMember>),
     /// Null in a share of rows, else a value of another generator.
     Nullable {
         /// Share of rows (0 to 1).
@@ -148,6 +175,49 @@ pub enum Varying {
         /// Generator of the other rows' values.
         other: Box<Generator>,
     },
+}
+
+impl Varying {
+    /// Most elements of an array (count).
+    pub const MOST_ELEMENTS: u32 = 1000;
+}
+
+/// Member of a JSON object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonMember {
+    /// Name, as JSON spells it: in quotes.
+    pub name: String,
+    /// Generator of its value.
+    pub value: JsonValue,
+    /// Share of objects in which it is null instead (0 to 1).
+    pub null: f64,
+}
+
+/// Generator of a value within JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JsonValue {
+    /// Whole numbers.
+    Integer(Integers),
+    /// Decimal fractions, as those of [`Generator::Decimal`].
+    Decimal {
+        /// Lowest number of units.
+        low: i64,
+        /// Highest number of units.
+        high: i64,
+        /// Digits after the point.
+        digits: u8,
+    },
+    /// Text of letters and digits of a drawn length.
+    Letters {
+        /// Least length (bytes).
+        least: u32,
+        /// Greatest length (bytes).
+        most: u32,
+    },
+    /// One of some values, as JSON spells them, each with its weight.
+    Choice(Vec<(u32, String)>),
+    /// An object.
+    Object(Vec<JsonMember>),
 }
 
 impl Generator {
@@ -171,8 +241,14 @@ pub enum ColumnKind {
     Text,
     /// `timestamp`, with time zone or without.
     Timestamp,
-    /// Any other type. Only constants and choices can fill it, for only the server knows its
-    /// format.
+    /// `date`.
+    Date,
+    /// `json`.
+    Json,
+    /// `jsonb`.
+    Jsonb,
+    /// Any other type: constants and choices can fill it, for only the server knows its format, and
+    /// arrays.
     Other,
 }
 
@@ -186,6 +262,9 @@ impl ColumnKind {
             1700 => Self::Numeric,
             25 | 1042 | 1043 => Self::Text,
             1114 | 1184 => Self::Timestamp,
+            1082 => Self::Date,
+            114 => Self::Json,
+            3802 => Self::Jsonb,
             _ => Self::Other,
         }
     }
@@ -196,7 +275,7 @@ impl ColumnKind {
             Self::Int2 => Some(i16::MIN.into()..=i16::MAX.into()),
             Self::Int4 => Some(i32::MIN.into()..=i32::MAX.into()),
             Self::Int8 => Some(i64::MIN..=i64::MAX),
-            Self::Numeric | Self::Text | Self::Timestamp | Self::Other => None,
+            _ => None,
         }
     }
 
@@ -204,7 +283,7 @@ impl ColumnKind {
     pub(super) fn width(self) -> usize {
         match self {
             Self::Int2 => 2,
-            Self::Int4 => 4,
+            Self::Int4 | Self::Date => 4,
             _ => 8,
         }
     }

@@ -1,4 +1,4 @@
-//! Generated rows for a bulk load, in COPY's binary format.
+//! Generated rows for a bulk load and for `\copyfrom`, in COPY's binary format.
 //!
 //! A row depends only on the seed, the table and its number. Any number of threads can make a
 //! table's rows in any order. Source of the format: PostgreSQL's documentation, COPY, "Binary
@@ -23,6 +23,8 @@
 
 mod family;
 mod generator;
+mod growing_table;
+mod json;
 mod number;
 mod open_field;
 mod piece;
@@ -31,7 +33,10 @@ mod row_random;
 mod tests;
 
 pub use family::{Families, MOST_CHILDREN};
-pub use generator::{ColumnKind, CopyError, Generator, Integers, Place, Varying};
+pub use generator::{
+    ColumnKind, CopyError, Generator, Integers, JsonMember, JsonValue, Place, Varying,
+};
+pub use growing_table::GrowingTable;
 use piece::{Column, Piece};
 pub use row_random::RowRandom;
 

@@ -5,6 +5,9 @@ use std::num::NonZeroU64;
 use super::family::DrawnFamilies;
 use super::row_random::RowRandom;
 
+/// Length of a day (microseconds).
+const DAY_US: i64 = 86_400_000_000;
+
 /// A number that depends on the row's.
 #[derive(Clone, Debug)]
 pub(super) enum Number {
@@ -21,6 +24,8 @@ pub(super) enum Number {
     Sibling(DrawnFamilies),
     OfParent(DrawnFamilies, Box<Number>),
     Moment(i64, i64),
+    /// Day of the first row, and the step (microseconds).
+    Day(i64, i64),
 }
 
 impl Number {
@@ -47,6 +52,10 @@ impl Number {
             Self::Children(families) => families.count(row).cast_signed(),
             Self::Sibling(families) => families.parent(row).1.cast_signed(),
             Self::OfParent(families, number) => number.at(families.parent(row).0),
+            Self::Day(from, step) => {
+                let passed = step.wrapping_mul((row - 1).cast_signed());
+                from.wrapping_add(passed.div_euclid(DAY_US))
+            }
             Self::Moment(from, step) => {
                 from.wrapping_add(step.wrapping_mul((row - 1).cast_signed()))
             }

@@ -4,11 +4,14 @@ use std::num::NonZeroU64;
 
 use super::family::DrawnFamilies;
 use super::generator::{ColumnKind, CopyError, Generator, Place, Varying};
+use super::json::Object;
 use super::number::Number;
 use super::piece::{Column, Piece, number, push_length};
 use super::row_random::RowRandom;
 use crate::digits;
 
+/// First byte of jsonb's binary format (PostgreSQL's `jsonb_recv`).
+const JSONB_VERSION: u8 = 1;
 /// Length of a field that is null.
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 
@@ -43,6 +46,16 @@ pub(super) enum OpenField {
         draw: RowRandom,
         fields: Vec<(u64, Vec<u8>)>,
     },
+    /// Least elements and what is added at most; dimensions and type, and what makes the elements.
+    Array {
+        least: u32,
+        more: u32,
+        draw: RowRandom,
+        oid: u32,
+        element: Box<Piece>,
+    },
+    /// Whether it is jsonb, and the object.
+    Json(bool, Object),
     /// Null where what is drawn lies below the limit.
     Nullable {
         draw: RowRandom,
@@ -67,7 +80,7 @@ fn piece(generator: &Generator, column: &Column<'_>) -> Result<Box<Piece>, CopyE
 }
 
 /// Returns the 64-bit numbers (count) of which a `share` lies below it. At 1 all but one do.
-fn below(share: f64) -> u64 {
+pub(super) fn below(share: f64) -> u64 {
     (share.clamp(0.0, 1.0) * 2_f64.powi(64)) as u64
 }
 
@@ -121,6 +134,24 @@ impl OpenField {
                 let (before, after) = (before.clone().into_bytes(), after.clone().into_bytes());
                 Self::Numbered { before, after }
             }
+            Varying::Array { least, most, oid, element } => {
+                let (more, kind) = (most.saturating_sub(*least), ColumnKind::from_oid(*oid));
+                let name = format!("{}\0element", column.name);
+                let column = Column { name: &name, kind, ..*column };
+                Self::Array {
+                    least: *least,
+                    more,
+                    draw,
+                    oid: *oid,
+                    element: piece(element, &column)?,
+                }
+            }
+            Varying::Json(members) => {
+                if !matches!(column.kind, ColumnKind::Json | ColumnKind::Jsonb) {
+                    return Err(CopyError::Type { generator: "json", gives: "json and jsonb" });
+                }
+                Self::Json(column.kind == ColumnKind::Jsonb, Object::new(members, column)?)
+            }
             Varying::Nullable { share, other } => {
                 let draw = column.draw_for("null");
                 Self::Nullable { draw, below: below(*share), other: piece(other, column)? }
@@ -167,6 +198,22 @@ impl OpenField {
                 let field = fields.iter().find(|(sum, _)| drawn < *sum);
                 out.extend_from_slice(field.map_or(&NULL[..], |(_, field)| field.as_slice()));
             }
+            Self::Array { least, more, draw, oid, element } => with_length(out, |out| {
+                let count = least + draw.below_or_at_of(row, u64::MAX, (*more).into()) as u32;
+                let dimensions = u32::from(count > 0);
+                // That there are nulls may be said where there are none.
+                let head = [dimensions, 1, *oid];
+                out.extend(head.iter().flat_map(|word| word.to_be_bytes()));
+                if dimensions > 0 {
+                    out.extend([count, 1].iter().flat_map(|word| word.to_be_bytes()));
+                }
+                let first = (row - 1) * u64::from(Varying::MOST_ELEMENTS) + 1;
+                (0..count).for_each(|place| element.write(first + u64::from(place), out));
+            }),
+            Self::Json(is_binary, object) => with_length(out, |out| {
+                out.extend(is_binary.then_some(JSONB_VERSION));
+                object.write(row, out);
+            }),
             Self::Nullable { draw, below, other } => match draw.bits(row, 0) < *below {
                 true => out.extend_from_slice(&NULL),
                 false => other.write(row, out),

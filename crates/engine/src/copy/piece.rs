@@ -150,6 +150,17 @@ impl Piece {
                 column.wants(ColumnKind::Timestamp, "timestamp", "timestamps")?;
                 self.place(Number::Moment(*from_us, *step_us), column.kind);
             }
+            Generator::Day { from, step_us } => {
+                column.wants(ColumnKind::Date, "timestamp", "dates")?;
+                self.place(Number::Day(*from, *step_us), column.kind);
+            }
+            Generator::Time { low, high } => {
+                if !matches!(column.kind, ColumnKind::Date | ColumnKind::Timestamp) {
+                    let (generator, gives) = ("timestamp", "timestamps and dates");
+                    return Err(CopyError::Type { generator, gives });
+                }
+                self.place(Number::Drawn(column.draw(), *low, span(*low, *high)), column.kind);
+            }
             Generator::Constant(value) => {
                 push_length(&mut self.template, value.len());
                 self.template.extend_from_slice(value);

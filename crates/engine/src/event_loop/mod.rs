@@ -56,6 +56,7 @@ impl Clients {
     fn note(&mut self, index: usize, next: Wait) -> AfterSend {
         match next {
             Wait::ForReply => AfterSend::Open,
+            Wait::ForRoom => AfterSend::Refill,
             Wait::Until(at) => {
                 self.timers.push(Reverse((at, index)));
                 self.after_send(index)
@@ -215,6 +216,14 @@ impl ReactorHandler for Clients {
             Wait::ForReply => AfterSend::Open,
             other => self.note(link, other),
         }
+    }
+
+    fn refill(&mut self, link: usize, now: Moment, out: &mut Vec<u8>) -> AfterSend {
+        if self.clients[link].has_ended() {
+            return AfterSend::Close;
+        }
+        let next = self.call(link, now, out, Client::refill);
+        self.note(link, next)
     }
 
     fn lost(&mut self, link: usize, how: &str, now: Moment) {

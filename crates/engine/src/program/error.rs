@@ -30,6 +30,16 @@ pub enum ProgramError {
         /// Text of the statement.
         text: String,
     },
+    /// No rows can be made for the table of a `\copyfrom`.
+    #[error("{script}:{line}: \\copyfrom: the load describes no table `{table}`")]
+    NoTable {
+        /// Script's name.
+        script: String,
+        /// Line of the command (1-based).
+        line: u32,
+        /// Name of the table.
+        table: String,
+    },
     /// No message can carry a statement.
     #[error("{script}:{line}: cannot put the statement into a message: {cause}")]
     Statement {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use pgdyno_model::experiment::Protocol;
 use pgdyno_model::units::Span;
@@ -9,21 +10,22 @@ use pgdyno_wire::WireError;
 use pgdyno_wire::frontend::{self, Execution};
 
 use super::{
-    Action, ClientPolicy, LinkedScript, MAX_DISTRIBUTIONS, MAX_PARAMETERS, Program, ProgramError,
-    Request, ScriptGroup, Statement, Step, TransactionEdge,
+    Action, ClientPolicy, CopyRequest, LinkedScript, MAX_DISTRIBUTIONS, MAX_PARAMETERS, Program,
+    ProgramError, Request, ScriptGroup, Statement, Step, TransactionEdge,
 };
+use crate::copy::GrowingTable;
 use crate::group::LoadGroup;
 use crate::random::Random;
 use crate::script::{
-    BranchTargets, Op, Piece, Script, Slot, Value, VariableValue, WeightedScript, branch_targets,
-    is_variable_name,
+    BranchTargets, Command, Op, Piece, Script, Slot, Value, VariableValue, WeightedScript,
+    branch_targets, is_variable_name,
 };
 
 impl Program {
     /// Links `scripts` for `protocol`.
     ///
     /// `variables` are set before the first transaction, and win over the variables that pgbench
-    /// sets by itself: `scale`, `random_seed`, `default_seed`.
+    /// sets by itself: `scale`, `random_seed`, `default_seed`. `\copyfrom` fills `tables`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -34,19 +36,21 @@ impl Program {
     ///
     /// let script = Script::parse("read.sql", "\\set id 20 * :scale + 2\nSELECT :id;")?;
     /// let scripts = [WeightedScript::new(Arc::new(script), 1)];
-    /// let program = Program::link(&scripts, Protocol::Prepared, 1, &[])?;
+    /// let program = Program::link(&scripts, Protocol::Prepared, 1, &[], &[])?;
     /// assert_eq!(program.scripts[0].steps.len(), 2);
     /// assert!(program.slots.contains_key("id"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// No script has a weight above 0, or no message can carry a statement.
+    /// No script has a weight above 0, no message can carry a statement, or a `\copyfrom` names
+    /// none of the tables.
     pub fn link(
         scripts: &[WeightedScript],
         protocol: Protocol,
         seed: u64,
         variables: &[(String, VariableValue)],
+        tables: &[Arc<GrowingTable>],
     ) -> Result<Self, ProgramError> {
         let all = script_group(scripts, 0..scripts.len(), Span::default())?;
         let mut program = Self {
@@ -72,7 +76,7 @@ impl Program {
             program.set_initial(name, value.clone());
         }
         for (index, script) in scripts.iter().enumerate() {
-            let linked = program.link_script(index, script, protocol)?;
+            let linked = program.link_script(index, script, protocol, tables)?;
             program.scripts.push(linked);
         }
         program.fold();
@@ -166,6 +170,7 @@ impl Program {
         index: usize,
         weighted: &WeightedScript,
         protocol: Protocol,
+        tables: &[Arc<GrowingTable>],
     ) -> Result<LinkedScript, ProgramError> {
         let script = &*weighted.script;
         let slots: Vec<Slot> = script.variables.iter().map(|name| self.slot(name)).collect();
@@ -175,37 +180,11 @@ impl Program {
         let targets = branch_targets(&script.commands);
         for (command, target) in script.commands.iter().zip(targets) {
             let action = match &command.op {
-                Op::Sql { pieces, store, may_be_several } => {
-                    let name = match protocol {
-                        Protocol::Prepared => format!("pgdyno_{index}_{}", statements.len()),
-                        Protocol::Simple | Protocol::Extended => String::new(),
-                    };
-                    if protocol != Protocol::Simple && command.op.parameters() > MAX_PARAMETERS {
-                        return Err(ProgramError::Parameters {
-                            script: script.name.clone(),
-                            line: command.line,
-                            text: command.text.clone(),
-                        });
-                    }
-                    let request = if protocol == Protocol::Simple {
-                        simple(pieces, &slot)
-                    } else {
-                        bound(name, pieces, store.is_some(), &slot)
-                    };
-                    let request = request.map_err(|cause| ProgramError::Statement {
-                        script: script.name.clone(),
-                        line: command.line,
-                        cause,
-                    })?;
-                    statements.push(Statement {
-                        text: command.text.clone(),
-                        line: command.line,
-                        number: self.statements,
-                        request,
-                        store: store.clone(),
-                        may_be_several: *may_be_several && protocol == Protocol::Simple,
-                        edge: TransactionEdge::parse(&command.text, *may_be_several),
-                    });
+                Op::Sql { .. } | Op::CopyFrom { .. } => {
+                    let number = self.statements;
+                    let linker = StatementLinker { script, protocol, tables, slot: &slot };
+                    let name = format!("pgdyno_{index}_{}", statements.len());
+                    statements.push(linker.statement(command, name, number)?);
                     self.statements += 1;
                     Action::Send(statements.len() - 1)
                 }
@@ -223,6 +202,69 @@ impl Program {
             statements,
             distributions,
         })
+    }
+}
+
+/// Links the statements of a script.
+struct StatementLinker<'a> {
+    script: &'a Script,
+    protocol: Protocol,
+    tables: &'a [Arc<GrowingTable>],
+    slot: &'a dyn Fn(Slot) -> Slot,
+}
+
+impl StatementLinker<'_> {
+    /// Links `command`, the program's statement of this `number`; `name` is its own if it is
+    /// prepared.
+    fn statement(
+        &self,
+        command: &Command,
+        name: String,
+        number: usize,
+    ) -> Result<Statement, ProgramError> {
+        let (line, text) = (command.line, command.text.clone());
+        let (store, may_be_several) = match &command.op {
+            Op::Sql { store, may_be_several, .. } => (store.clone(), *may_be_several),
+            _ => (None, false),
+        };
+        let edge = match command.op {
+            Op::CopyFrom { .. } => TransactionEdge::Within,
+            _ => TransactionEdge::parse(&text, may_be_several),
+        };
+        let request = self.request(command, name, store.is_some())?;
+        let may_be_several = may_be_several && self.protocol == Protocol::Simple;
+        Ok(Statement { text, line, number, request, store, may_be_several, edge })
+    }
+
+    fn request(
+        &self,
+        command: &Command,
+        name: String,
+        described: bool,
+    ) -> Result<Request, ProgramError> {
+        let (script, line) = (self.script.name.clone(), command.line);
+        let request = match (&command.op, self.protocol) {
+            (Op::CopyFrom { table, rows }, _) => {
+                let Some(known) = self.tables.iter().find(|known| known.name() == table) else {
+                    return Err(ProgramError::NoTable { script, line, table: table.clone() });
+                };
+                let (table, rows) = (Arc::clone(known), rows.with_slots(self.slot));
+                let mut query = Vec::new();
+                frontend::query(&mut query, table.statement().as_bytes())
+                    .map(|()| Request::Copy(CopyRequest { query, table, rows }))
+            }
+            (Op::Sql { pieces, .. }, Protocol::Simple) => simple(pieces, self.slot),
+            (op @ Op::Sql { .. }, _) if op.parameters() > MAX_PARAMETERS => {
+                let text = command.text.clone();
+                return Err(ProgramError::Parameters { script, line, text });
+            }
+            (Op::Sql { pieces, .. }, Protocol::Prepared) => {
+                bound(name, pieces, described, self.slot)
+            }
+            (Op::Sql { pieces, .. }, _) => bound(String::new(), pieces, described, self.slot),
+            _ => unreachable!("a meta command is no statement"),
+        };
+        request.map_err(|cause| ProgramError::Statement { script, line, cause })
     }
 }
 
@@ -253,7 +295,7 @@ fn meta_action(
     slot: &dyn Fn(Slot) -> Slot,
 ) -> Action {
     match op {
-        Op::Sql { .. } => unreachable!("an SQL command is a statement"),
+        Op::Sql { .. } | Op::CopyFrom { .. } => unreachable!("it is a statement"),
         Op::Set { variable, expression } => {
             let is_nameless = !is_variable_name(&script.variables[variable.index()]);
             let (variable, expression) = (slot(*variable), expression.with_slots(slot));

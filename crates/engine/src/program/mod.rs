@@ -11,6 +11,7 @@ mod policy;
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use edge::TransactionEdge;
@@ -20,6 +21,7 @@ use pgdyno_model::units::Span;
 use pgdyno_wire::frontend::Execution;
 pub use policy::ClientPolicy;
 
+use crate::copy::GrowingTable;
 use crate::script::{Expr, Piece, Slot, Store, VariableValue};
 
 /// Parameters that one statement may have at most.
@@ -114,7 +116,7 @@ pub enum Action {
     EndPipeline,
 }
 
-/// An SQL command.
+/// An SQL command, or a COPY by `\copyfrom`.
 #[derive(Clone, Debug)]
 pub struct Statement {
     /// Text as the script has it.
@@ -140,6 +142,8 @@ pub enum Request {
     Fixed(Vec<u8>),
     /// A Query message with variables in its text.
     Text(Vec<Piece>),
+    /// A Query message with a COPY, whose data are made when the server asks for them.
+    Copy(CopyRequest),
     /// Parse, Bind, Execute and (outside of pipelines) Sync, with variables as parameters.
     Bound {
         /// Parse message.
@@ -151,6 +155,17 @@ pub enum Request {
         /// Variables that are the parameters, in order.
         parameters: Vec<Slot>,
     },
+}
+
+/// Messages of `\copyfrom`.
+#[derive(Clone, Debug)]
+pub struct CopyRequest {
+    /// Query message.
+    pub query: Vec<u8>,
+    /// Table that takes the rows.
+    pub table: Arc<GrowingTable>,
+    /// Number of rows.
+    pub rows: Expr,
 }
 
 /// Scripts that a group of clients chooses from, and the client's pace.

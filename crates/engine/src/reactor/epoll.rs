@@ -29,8 +29,8 @@ struct Link {
     out: Vec<u8>,
     /// Whether the kernel took only a part, and will report when it takes more.
     blocked: bool,
-    /// Whether to close the connection once all bytes are sent.
-    closing: bool,
+    /// State once all bytes are sent.
+    after: AfterSend,
     /// Whether sending failed. The connection is read to its end, then reported as lost.
     broken: bool,
 }
@@ -48,6 +48,8 @@ pub struct Epoll {
     scratch: Box<[u8]>,
     /// Connections with more to read than one turn allowed.
     unread: Vec<usize>,
+    /// Connections that are to be refilled.
+    drained: Vec<usize>,
     /// Connections that were lost while sending, with the error.
     gone: Vec<(usize, String)>,
 }
@@ -95,7 +97,7 @@ impl Epoll {
                 stream,
                 out: Vec::with_capacity(512),
                 blocked: false,
-                closing: false,
+                after: AfterSend::Open,
                 broken: false,
             });
         }
@@ -108,6 +110,7 @@ impl Epoll {
             events: Vec::with_capacity(EVENTS),
             scratch: vec![0; READ].into_boxed_slice(),
             unread: Vec::with_capacity(links.len()),
+            drained: Vec::new(),
             gone: Vec::new(),
             links,
         })
@@ -151,7 +154,7 @@ impl Epoll {
         };
         link.out.clear();
         if let Some(how) = failure {
-            if link.closing {
+            if link.after == AfterSend::Close {
                 link.stream = None;
             } else {
                 link.broken = true;
@@ -164,9 +167,16 @@ impl Epoll {
             // A failure costs some wake-ups in vain.
             let _ = epoll::modify(&self.epoll, &*stream, data(index), READABLE);
         }
-        if link.closing {
-            stream.shutdown();
-            link.stream = None;
+        match link.after {
+            AfterSend::Open => {}
+            AfterSend::Refill => {
+                link.after = AfterSend::Open;
+                self.drained.push(index);
+            }
+            AfterSend::Close => {
+                stream.shutdown();
+                link.stream = None;
+            }
         }
     }
 
@@ -174,7 +184,7 @@ impl Epoll {
     fn read(&mut self, index: usize, hung_up: bool, driver: &mut impl ReactorHandler) {
         for _ in 0..READS {
             let link = &mut self.links[index];
-            if link.closing {
+            if link.after == AfterSend::Close {
                 return;
             }
             let Some(stream) = &mut link.stream else { return };
@@ -183,12 +193,9 @@ impl Epoll {
                 Ok(n) => {
                     // Read for each reply: replies before it in the batch took their time.
                     let now = self.clock.now();
-                    if driver.received(index, &self.scratch[..n], now, &mut link.out)
-                        == AfterSend::Close
-                    {
-                        link.closing = true;
-                    }
-                    if link.closing || !link.out.is_empty() {
+                    let after = driver.received(index, &self.scratch[..n], now, &mut link.out);
+                    link.after = link.after.max(after);
+                    if link.after == AfterSend::Close || !link.out.is_empty() {
                         self.flush(index);
                     }
                     // A short read drained the socket: the next byte is a new edge. The end of the
@@ -210,6 +217,15 @@ impl Epoll {
         self.unread.push(index);
     }
 
+    /// Lets `driver` append more bytes for a connection that has taken all others.
+    fn refill(&mut self, index: usize, driver: &mut impl ReactorHandler) {
+        let link = &mut self.links[index];
+        if link.stream.is_some() && link.after != AfterSend::Close {
+            link.after = driver.refill(index, self.clock.now(), &mut link.out);
+            self.flush(index);
+        }
+    }
+
     /// Makes the timer go off at `at` or before.
     #[inline]
     fn set_timer(&mut self, at: Moment) -> io::Result<()> {
@@ -225,7 +241,7 @@ impl Epoll {
             // Bytes that the server sent before it hung up are still to be read.
             self.read(index, true, driver);
             let link = &mut self.links[index];
-            if link.stream.take().is_some() && !link.closing {
+            if link.stream.take().is_some() && link.after != AfterSend::Close {
                 driver.lost(index, &how, self.clock.now());
             }
         }
@@ -247,9 +263,8 @@ impl Reactor for Epoll {
     }
 
     fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend) {
-        if fill(&mut self.links[link].out) == AfterSend::Close {
-            self.links[link].closing = true;
-        }
+        let after = fill(&mut self.links[link].out);
+        self.links[link].after = self.links[link].after.max(after);
         self.flush(link);
     }
 
@@ -260,6 +275,7 @@ impl Reactor for Epoll {
         };
         self.gone.retain(|(index, _)| *index != link);
         self.unread.retain(|index| *index != link);
+        self.drained.retain(|index| *index != link);
         // The old connection is closed first: a server at its limit has no room for both.
         self.links[link].stream = None;
         let stream = connector(link)?;
@@ -269,7 +285,7 @@ impl Reactor for Epoll {
         let link = &mut self.links[link];
         link.stream = Some(stream);
         link.out.clear();
-        (link.blocked, link.closing, link.broken) = (false, false, false);
+        (link.blocked, link.broken, link.after) = (false, false, AfterSend::Open);
         Ok(self.clock.now().since(begun))
     }
 
@@ -281,7 +297,8 @@ impl Reactor for Epoll {
     ) -> io::Result<()> {
         self.report_gone(driver);
         // With more to read, or no time to wait, only events that are there are taken.
-        let timeout = if self.unread.is_empty() && until > now {
+        let waits = self.unread.is_empty() && self.drained.is_empty();
+        let timeout = if waits && until > now {
             self.set_timer(until)?;
             None
         } else {
@@ -295,6 +312,11 @@ impl Reactor for Epoll {
         ) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
+        }
+        // Connections that are drained again have the next turn.
+        for _ in 0..self.drained.len() {
+            let index = self.drained.remove(0);
+            self.refill(index, driver);
         }
         // Connections put back while they are read have the next turn.
         for _ in 0..self.unread.len() {

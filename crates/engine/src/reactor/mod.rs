@@ -52,10 +52,13 @@ pub enum ReconnectError {
 }
 
 /// State of a connection after its bytes are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AfterSend {
     /// It stays open.
+    #[default]
     Open,
+    /// It stays open, and [`ReactorHandler::refill`] is to be called once it has taken the bytes.
+    Refill,
     /// It is closed.
     Close,
 }
@@ -66,6 +69,13 @@ pub trait ReactorHandler {
     ///
     /// Bytes appended to `out` are sent at once.
     fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> AfterSend;
+
+    /// Appends more bytes for connection `link`, which has taken all others by `now`.
+    ///
+    /// Handlers that never ask for it need not have it.
+    fn refill(&mut self, _link: usize, _now: Moment, _out: &mut Vec<u8>) -> AfterSend {
+        AfterSend::Open
+    }
 
     /// Handles the loss of connection `link`, which is closed already; `how` is the error.
     fn lost(&mut self, link: usize, how: &str, now: Moment);

@@ -53,7 +53,8 @@ struct Link<P> {
     peer: P,
     out: Vec<u8>,
     open: bool,
-    closing: bool,
+    /// State once all bytes are sent.
+    after: AfterSend,
     /// Time until which earlier pieces are on their way to the client: pieces arrive in order.
     busy_until: Moment,
 }
@@ -62,6 +63,8 @@ struct Link<P> {
 enum Event {
     /// The client's end takes more bytes.
     Writable,
+    /// The client's end has taken all bytes, and is to be refilled.
+    Drained,
     /// Bytes arrive at the client.
     Arrive(Vec<u8>),
     /// The peer has closed.
@@ -85,7 +88,7 @@ impl<P: Peer> Sim<P> {
             peer,
             out: Vec::new(),
             open: true,
-            closing: false,
+            after: AfterSend::Open,
             busy_until: Moment(0),
         };
         Self {
@@ -123,8 +126,11 @@ impl<P: Peer> Sim<P> {
         let answers = link.peer.receive(&bytes, self.now);
         if more {
             self.cause(self.now.after(self.network.pace), index, Event::Writable);
-        } else if link.closing {
+        } else if link.after == AfterSend::Close {
             link.open = false;
+        } else if link.after == AfterSend::Refill {
+            link.after = AfterSend::Open;
+            self.cause(self.now.after(self.network.pace), index, Event::Drained);
         }
         for (delay, act) in answers {
             let ready = self.now.after(delay).max(self.links[index].busy_until);
@@ -145,20 +151,23 @@ impl<P: Peer> Sim<P> {
     fn deliver(&mut self, index: usize, event: &Event, driver: &mut impl ReactorHandler) {
         let now = self.now;
         let link = &mut self.links[index];
-        if !link.open || link.closing && *event != Event::Writable {
+        if !link.open || link.after == AfterSend::Close && *event != Event::Writable {
             return;
         }
         match event {
             Event::Writable => self.flush(index),
+            Event::Drained => {
+                link.after = driver.refill(index, now, &mut link.out);
+                self.flush(index);
+            }
             Event::Closed => {
                 link.open = false;
                 driver.lost(index, "the server closed the connection", now);
             }
             Event::Arrive(bytes) => {
                 let waiting = !link.out.is_empty();
-                if driver.received(index, bytes, now, &mut link.out) == AfterSend::Close {
-                    link.closing = true;
-                }
+                let after = driver.received(index, bytes, now, &mut link.out);
+                link.after = link.after.max(after);
                 // What waits for room goes out when there is some.
                 if !waiting {
                     self.flush(index);
@@ -178,9 +187,8 @@ impl<P: Peer> Reactor for Sim<P> {
 
     fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend) {
         let waiting = !self.links[link].out.is_empty();
-        if fill(&mut self.links[link].out) == AfterSend::Close {
-            self.links[link].closing = true;
-        }
+        let after = fill(&mut self.links[link].out);
+        self.links[link].after = self.links[link].after.max(after);
         if !waiting {
             self.flush(link);
         }
@@ -195,7 +203,7 @@ impl<P: Peer> Reactor for Sim<P> {
         let link = &mut self.links[link];
         link.out.clear();
         link.open = true;
-        link.closing = false;
+        link.after = AfterSend::Open;
         let took = self.network.pace;
         self.now = self.now.after(took);
         Ok(took)

@@ -192,6 +192,77 @@ fn a_flood<R: Reactor>(
     }
 }
 
+/// Sends blocks, each once the connection has taken the one before.
+struct Blocks {
+    left: Vec<u32>,
+    /// Bytes that were not sent when a block was asked for, at most.
+    most_unsent: usize,
+}
+
+impl Blocks {
+    const SIZE: usize = 50_000;
+    const COUNT: u32 = 100;
+
+    fn next(&mut self, link: usize, out: &mut Vec<u8>) -> AfterSend {
+        self.most_unsent = self.most_unsent.max(out.len());
+        let number = Self::COUNT - self.left[link];
+        out.extend((0..Self::SIZE).map(|_| number as u8));
+        self.left[link] -= 1;
+        if self.left[link] == 0 { AfterSend::Close } else { AfterSend::Refill }
+    }
+}
+
+impl ReactorHandler for Blocks {
+    fn received(&mut self, _: usize, _: &[u8], _: Moment, _: &mut Vec<u8>) -> AfterSend {
+        AfterSend::Open
+    }
+
+    fn refill(&mut self, link: usize, _: Moment, out: &mut Vec<u8>) -> AfterSend {
+        self.next(link, out)
+    }
+
+    fn lost(&mut self, _: usize, how: &str, _: Moment) {
+        panic!("{how}");
+    }
+}
+
+fn blocks<R: Reactor>(
+    connections: usize,
+    make: impl Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>,
+) {
+    let make: Make<'_, R> = &make;
+    let (streams, peers): (Vec<_>, Vec<_>) = (0..connections).map(|_| pair()).unzip();
+    let hearing = |mut peer: UnixStream| {
+        std::thread::spawn(move || {
+            let mut heard = Vec::new();
+            peer.write_all(b"a notice in between").unwrap();
+            peer.read_to_end(&mut heard).unwrap();
+            heard
+        })
+    };
+    let hearing: Vec<_> = peers.into_iter().map(hearing).collect();
+    let mut sent = Blocks { left: vec![Blocks::COUNT; connections], most_unsent: 0 };
+    let mut reactor = make(streams, None).unwrap();
+    for link in 0..connections {
+        reactor.send(link, &mut |out| sent.next(link, out));
+    }
+    let end = reactor.now().after(Duration::from_secs(15));
+    while !hearing.iter().all(JoinHandle::is_finished) {
+        let now = reactor.now();
+        assert!(now < end, "blocks left: {:?}", sent.left);
+        reactor.turn(now, now.after(Duration::from_millis(50)), &mut sent).unwrap();
+    }
+    let expected = (0..Blocks::COUNT).flat_map(|number| vec![number as u8; Blocks::SIZE]);
+    let expected: Vec<u8> = expected.collect();
+    assert!(hearing.into_iter().all(|heard| heard.join().unwrap() == expected));
+    assert_eq!(sent.most_unsent, 0, "a block was asked for too early");
+}
+
+#[test]
+fn each_block_is_asked_for_when_the_one_before_is_sent() {
+    on_every_reactor!(blocks, 3);
+}
+
 #[test]
 fn both_sides_may_say_more_than_the_kernel_holds() {
     on_every_reactor!(a_flood, 3);

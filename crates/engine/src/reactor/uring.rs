@@ -42,8 +42,8 @@ struct Link {
     is_sending: bool,
     /// Whether a receive is under way.
     is_receiving: bool,
-    /// Whether to close the connection once all bytes are sent.
-    closing: bool,
+    /// State once all bytes are sent.
+    after: AfterSend,
     /// Error of a send. The connection is read to its end, then reported as lost.
     broken: Option<String>,
 }
@@ -88,6 +88,8 @@ pub struct Uring {
     links: Vec<Link>,
     /// Completions taken from the kernel and not handled yet.
     completed: Vec<Completion>,
+    /// Connections that are to be refilled.
+    drained: Vec<usize>,
     /// Submissions queued since the last system call (count).
     queued: u32,
     alarm: Alarm,
@@ -128,7 +130,7 @@ impl Uring {
                 sent: 0,
                 is_sending: false,
                 is_receiving: false,
-                closing: false,
+                after: AfterSend::Open,
                 broken: None,
             })
             .collect::<Vec<_>>();
@@ -141,6 +143,7 @@ impl Uring {
             clock,
             completed: Vec::with_capacity(2 * links.len() + 1),
             links,
+            drained: Vec::new(),
             queued: 0,
             alarm: Alarm::new(clock),
             alarm_time: Box::default(),
@@ -214,7 +217,7 @@ impl Uring {
         };
         let rest = &link.sending[link.sent..];
         if rest.is_empty() {
-            if link.closing {
+            if link.after == AfterSend::Close {
                 // Ends the receive, too.
                 let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Both);
                 if !link.is_receiving {
@@ -251,10 +254,16 @@ impl Uring {
                 }
             }
         }
-        if link.stream.is_some()
-            && (link.sent < link.sending.len() || !link.out.is_empty() || link.closing)
+        if link.stream.is_none() {
+            return Ok(());
+        }
+        if link.sent < link.sending.len() || !link.out.is_empty() || link.after == AfterSend::Close
         {
-            self.transmit(index)?;
+            return self.transmit(index);
+        }
+        if link.after == AfterSend::Refill {
+            link.after = AfterSend::Open;
+            self.drained.push(index);
         }
         Ok(())
     }
@@ -269,7 +278,7 @@ impl Uring {
         let buffer = cqueue::buffer_select(arrival.flags);
         let link = &mut self.links[index];
         link.is_receiving = cqueue::more(arrival.flags);
-        if link.closing {
+        if link.after == AfterSend::Close {
             if !link.is_sending && !link.is_receiving {
                 link.stream = None;
             }
@@ -280,14 +289,12 @@ impl Uring {
             (Ok(n), Some(id)) if n > 0 => {
                 // Read for each reply: replies before it in the batch took their time.
                 let now = self.clock.now();
-                if driver.received(index, self.buffers.filled(id, n), now, &mut link.out)
-                    == AfterSend::Close
-                {
-                    link.closing = true;
-                }
+                let filled = self.buffers.filled(id, n);
+                let after = driver.received(index, filled, now, &mut link.out);
                 self.buffers.give_back(id);
                 let link = &mut self.links[index];
-                if link.closing || !link.out.is_empty() {
+                link.after = link.after.max(after);
+                if link.after == AfterSend::Close || !link.out.is_empty() {
                     self.transmit(index)?;
                 }
                 return self.receive(index);
@@ -308,6 +315,16 @@ impl Uring {
         let how = link.broken.take().unwrap_or(how);
         driver.lost(index, &how, self.clock.now());
         Ok(())
+    }
+
+    /// Lets `driver` append more bytes for a connection that has taken all others.
+    fn refill(&mut self, index: usize, driver: &mut impl ReactorHandler) -> io::Result<()> {
+        let link = &mut self.links[index];
+        if link.stream.is_none() || link.after == AfterSend::Close {
+            return Ok(());
+        }
+        link.after = driver.refill(index, self.clock.now(), &mut link.out);
+        self.transmit(index)
     }
 
     /// Makes the timer complete at `at` or before.
@@ -402,9 +419,8 @@ impl Reactor for Uring {
     }
 
     fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend) {
-        if fill(&mut self.links[link].out) == AfterSend::Close {
-            self.links[link].closing = true;
-        }
+        let after = fill(&mut self.links[link].out);
+        self.links[link].after = self.links[link].after.max(after);
         if let Err(e) = self.transmit(link) {
             self.links[link].broken = Some(e.to_string());
         }
@@ -416,7 +432,7 @@ impl Reactor for Uring {
             return Err(ReconnectError::NoConnector);
         }
         // The old connection is shut down once its bytes are sent.
-        self.links[link].closing = true;
+        self.links[link].after = AfterSend::Close;
         if self.transmit(link).is_err() || !self.settle(Some(link)) {
             return Err(ReconnectError::StillInUse);
         }
@@ -433,7 +449,8 @@ impl Reactor for Uring {
         fresh.out.clear();
         fresh.sending.clear();
         fresh.sent = 0;
-        (fresh.closing, fresh.broken) = (false, None);
+        (fresh.after, fresh.broken) = (AfterSend::Open, None);
+        self.drained.retain(|index| *index != link);
         self.receive(link).map_err(refused("io_uring refuses the connection"))?;
         Ok(self.clock.now().since(begun))
     }
@@ -445,12 +462,17 @@ impl Reactor for Uring {
         driver: &mut impl ReactorHandler,
     ) -> io::Result<()> {
         if self.completed.is_empty() {
-            if until > now {
+            if until > now && self.drained.is_empty() {
                 self.set_timer(until)?;
                 self.enter(None)?;
             } else {
                 self.enter(Some(Duration::ZERO))?;
             }
+        }
+        // Connections that are drained again have the next turn.
+        for _ in 0..self.drained.len() {
+            let index = self.drained.remove(0);
+            self.refill(index, driver)?;
         }
         // Completions that are added meanwhile have the next turn.
         let count = self.completed.len();
@@ -478,7 +500,8 @@ impl Drop for Uring {
         for index in 0..self.links.len() {
             let link = &self.links[index];
             // A send under way, mostly a Terminate, is completed before the shutdown.
-            if let Some(stream) = link.stream.as_ref().filter(|_| !link.is_sending || !link.closing)
+            if let Some(stream) =
+                link.stream.as_ref().filter(|_| !link.is_sending || link.after != AfterSend::Close)
             {
                 let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Both);
             }

@@ -31,6 +31,16 @@ pub struct Script {
     pub source: ScriptSource,
 }
 
+impl Script {
+    /// Returns the tables that `\copyfrom` names, with the lines.
+    pub fn copied_tables(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.commands.iter().filter_map(|command| match &command.op {
+            Op::CopyFrom { table, .. } => Some((command.line, table.as_str())),
+            _ => None,
+        })
+    }
+}
+
 /// One command of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
@@ -89,6 +99,13 @@ pub enum Op {
         /// Command line.
         command: Vec<Piece>,
     },
+    /// `\copyfrom`: makes rows and adds them to a table by one COPY.
+    CopyFrom {
+        /// Name of the table.
+        table: String,
+        /// Number of rows.
+        rows: Expr,
+    },
     /// `\startpipeline`: sends the following statements without waiting for replies.
     StartPipeline,
     /// `\syncpipeline`: ends an implicit transaction.
@@ -98,9 +115,9 @@ pub enum Op {
 }
 
 impl Op {
-    /// Returns whether this is an SQL command.
-    pub fn is_sql(&self) -> bool {
-        matches!(self, Self::Sql { .. })
+    /// Returns whether it is sent to the server: an SQL command, or a `\copyfrom`.
+    pub fn is_statement(&self) -> bool {
+        matches!(self, Self::Sql { .. } | Self::CopyFrom { .. })
     }
 
     /// Returns the number of variables in an SQL command, repeated ones included; 0 for meta

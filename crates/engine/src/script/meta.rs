@@ -6,7 +6,7 @@ use super::token::Tokens;
 use super::{Command, Expr, Function, Op, Piece, Store, expr_parser};
 
 const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \
-    \\sleep, \\shell, \\setshell, \\startpipeline, \\syncpipeline and \\endpipeline";
+    \\sleep, \\shell, \\setshell, \\copyfrom, \\startpipeline, \\syncpipeline and \\endpipeline";
 
 /// Words of a meta command at most.
 const MAX_WORDS: usize = 256;
@@ -45,6 +45,11 @@ impl Parser<'_> {
             "elif" => Op::Elif(expr_parser::parse(&mut tokens, &mut |name| self.slot(name))?),
             "else" => bare(&mut tokens, Op::Else)?,
             "endif" => bare(&mut tokens, Op::Endif)?,
+            "copyfrom" => {
+                let table = tokens.argument("\\copyfrom table rows")?.1.to_owned();
+                let rows = expr_parser::parse(&mut tokens, &mut |name| self.slot(name))?;
+                Op::CopyFrom { table, rows }
+            }
             "startpipeline" => bare(&mut tokens, Op::StartPipeline)?,
             "syncpipeline" => bare(&mut tokens, Op::SyncPipeline)?,
             "endpipeline" => bare(&mut tokens, Op::EndPipeline)?,

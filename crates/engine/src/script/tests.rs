@@ -270,6 +270,8 @@ fn what_is_no_script_is_refused_in_words() {
         ("\\if 1\n\\else 2\n\\endif", "unexpected argument in command \"else\""),
         ("\\shell", "missing command in command \"shell\""),
         ("\\setshell x", "missing argument in command \"setshell\""),
+        ("\\copyfrom", "missing argument in command \"copyfrom\""),
+        ("\\copyfrom readings", "the expression ends where"),
         ("SELECT 1 \\gset a b", "too many arguments in command \"gset\""),
     ] {
         let found = error(text);

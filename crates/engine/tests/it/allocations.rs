@@ -45,7 +45,8 @@ fn a_transaction_allocates_nothing() {
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         let scripts = [(); 2].map(|()| WeightedScript::new(Arc::clone(&script), 1));
         let program = Rc::new(
-            Program::link(&scripts, protocol, 1, &[("given".to_owned(), "10".into())]).unwrap(),
+            Program::link(&scripts, protocol, 1, &[("given".to_owned(), "10".into())], &[])
+                .unwrap(),
         );
         let schedule = Schedule::default();
         let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
@@ -96,7 +97,7 @@ fn a_transaction_with_a_ledger_allocates_nothing() {
     let text = "\\set aid random(1, 100000)\n\\set tid 1\n\\set bid 1\n\\set delta 5\nBEGIN;\n\
                 INSERT INTO t VALUES (:client_id, :sequence, :aid, :delta);\nEND;";
     let scripts = [WeightedScript::new(Arc::new(Script::parse("test", text).unwrap()), 1)];
-    let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[]).unwrap());
+    let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[], &[]).unwrap());
     let schedule = Schedule::default();
     let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
     let folder = tempfile::tempdir().unwrap();

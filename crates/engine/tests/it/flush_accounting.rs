@@ -62,7 +62,7 @@ impl Load {
     fn new(text: &str, protocol: Protocol, disk: &Disk) -> Self {
         let script = Arc::new(Script::parse("test", text).unwrap());
         let scripts = [WeightedScript::new(script, 1)];
-        let program = Rc::new(Program::link(&scripts, protocol, 1, &[]).unwrap());
+        let program = Rc::new(Program::link(&scripts, protocol, 1, &[], &[]).unwrap());
         let schedule = Schedule { opening: Moment(5_000), ..Schedule::default() };
         let options = RecorderOptions { accounts_flushes: true, ..RecorderOptions::default() };
         let recorder = Recorder::with_options(&program, schedule, Box::new(|_| {}), options);

@@ -51,7 +51,8 @@ impl Clients {
         let script = Arc::new(Script::parse("tpcb-like", SCRIPT).unwrap());
         let scripts = [WeightedScript::new(script, 1)];
         let scale = ("scale".to_owned(), pgdyno_engine::script::Value::Int(1).into());
-        let program = Rc::new(Program::link(&scripts, Protocol::Prepared, 1, &[scale]).unwrap());
+        let program =
+            Rc::new(Program::link(&scripts, Protocol::Prepared, 1, &[scale], &[]).unwrap());
         let schedule = Schedule::default();
         let recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
         let client = |id: usize| {

@@ -96,8 +96,9 @@ fn not_judged(
     scripts: &[WeightedScript],
 ) -> Result<Option<NotJudged>, BenchError> {
     for WeightedScript { script, .. } in scripts {
-        let texts =
-            || script.commands.iter().filter(|c| c.op.is_sql()).map(|c| c.text.to_lowercase());
+        let texts = || {
+            script.commands.iter().filter(|c| c.op.is_statement()).map(|c| c.text.to_lowercase())
+        };
         if texts().any(|text| text.contains("synchronous_commit")) {
             return Ok(Some(NotJudged::ScriptSetsIt(script.name.clone())));
         }

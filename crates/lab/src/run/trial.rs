@@ -7,13 +7,17 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_dataset::workload::Workload;
+use pgdyno_dataset::{BulkLoad, growing_tables};
 use pgdyno_durability::{Agreement, agreement};
+use pgdyno_engine::copy::GrowingTable;
 use pgdyno_engine::script::Value;
-use pgdyno_engine::{LiveSecond, LoadGroup, LoadObserver, LoadSpec, Phase, run_load};
+use pgdyno_engine::{
+    LiveSecond, LoadGroup, LoadObserver, LoadSpec, Phase, WeightedScript, run_load,
+};
 use pgdyno_exec::cgroup::cpus_allowed;
 use pgdyno_exec::program::start_piped;
 use pgdyno_experiment::ResolvedExperiment;
@@ -318,14 +322,16 @@ impl Trial<'_> {
     /// Returns the load of a phase.
     ///
     /// # Errors
-    /// A server of a group takes no connection.
+    /// A server of a group takes no connection, or the server does not tell what `\copyfrom` needs.
     fn load_spec(&self, server: &Server, load: &LoadPhase) -> Result<LoadSpec, BenchError> {
         let (plan, treatment) = (&self.resolved.plan, self.treatment);
         let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal));
         let mut options = treatment.options.clone();
         options.rate = load.rate.map(LoadRate::Constant).or(options.rate);
         let groups = treatment.groups.iter().map(|group| self.load_group(server, group));
+        let scripts = self.resolved.scripts(treatment);
         Ok(LoadSpec {
+            tables: self.growing_tables(server, &scripts)?,
             groups: groups.collect::<Result<_, _>>()?,
             clients: nonzero(treatment.clients),
             threads: nonzero(treatment.threads),
@@ -335,11 +341,21 @@ impl Trial<'_> {
             seed: seed.wrapping_add(load.seed.wrapping_mul(7_368_787)),
             options,
             variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)).into())],
-            ..LoadSpec::new(
-                server.load_target(&treatment.settings),
-                self.resolved.scripts(treatment),
-            )
+            ..LoadSpec::new(server.load_target(&treatment.settings), scripts)
         })
+    }
+
+    /// Returns the tables that `scripts` fill while the load runs.
+    fn growing_tables(
+        &self,
+        server: &Server,
+        scripts: &[WeightedScript],
+    ) -> Result<Vec<Arc<GrowingTable>>, BenchError> {
+        let (plan, data) = (&self.resolved.plan, self.resolved.data(self.treatment));
+        let scale = self.treatment.scale;
+        let usual = BulkLoad::new(data, scale, plan.seed_of_data(), &plan.loading);
+        let load = BulkLoad { schema: server.schema(), ..usual };
+        Ok(growing_tables(&load, &server.control_target(), scripts)?)
     }
 
     /// Returns `group` with the server that is its own, if it has one, beside `server`. A replica

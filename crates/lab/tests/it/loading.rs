@@ -389,7 +389,22 @@ const FAMILIES: &str = "[[data.table]]\nname = \"orders\"\nrows_per_scale = 500\
     { name = \"supplier\", non_uniform = { mask = 255, from = 1, to = 1000 } } ]\n\
     [[data.table]]\nname = \"items\"\nrows = 1000\ncolumns = [\n\
     { name = \"id\", row_number = true },\n\
-    { name = \"data\", letters = [26, 50], within = { text = \"ORIGINAL\", share = 0.1 } } ]\n";
+    { name = \"data\", letters = [26, 50], within = { text = \"ORIGINAL\", share = 0.1 } } ]\n\
+    [[data.table]]\nname = \"documents\"\nrows = 1000\ncolumns = [\n\
+    { name = \"day\", timestamp = { from = \"1999-12-30\", every = \"12h\" } },\n\
+    { name = \"born\", timestamp = { from = \"1990-01-01\", to = \"1999-12-31\" } },\n\
+    { name = \"seen\", timestamp = { from = \"2026-01-01 00:00+00\", \
+    to = \"2026-01-02 00:00+00\" } },\n\
+    { name = \"item\", references = \"items\" },\n\
+    { name = \"tags\", array = { length = [0, 5], of = { letters = [1, 9], null = 0.2 } } },\n\
+    { name = \"days\", array = { length = [2, 2], \
+    of = { choice = [\"2026-01-01\", \"2026-06-01\"] } } },\n\
+    { name = \"body\", null = 0.1, json = [ { name = \"it's \\\"a\\\"\", row_number = true },\n\
+      { name = \"price\", decimal = { from = 0, to = 2, digits = 2 }, null = 0.2 },\n\
+      { name = \"of\", json = [ { name = \"kind\", choice = [\"a\\nb\", \"c\"] },\n\
+      { name = \"x\", letters = [0, 3] } ] },\n\
+      { name = \"none\", json = [] } ] },\n\
+    { name = \"plain\", json = [ { name = \"n\", uniform = [-5, 5] } ] } ]\n";
 
 /// Makes a workload with columns of many types in `folder`.
 fn many_types(folder: &Path, uniform: &str) -> String {
@@ -400,7 +415,9 @@ fn many_types(folder: &Path, uniform: &str) -> String {
                   shuffled int, carrier int, label text); \
                   CREATE TABLE orders (id int, lines int, carrier int, zip char(9)); \
                   CREATE TABLE lines (order_id int, number int, delivered timestamptz, \
-                  name text, supplier int); CREATE TABLE items (id int, data text);";
+                  name text, supplier int); CREATE TABLE items (id int, data text); \
+                  CREATE TABLE documents (day date, born date, seen timestamptz, item bigint, \
+                  tags varchar(9)[], days date[], body jsonb, plain json);";
     let toml = format!(
         "description = \"types\"\n[data]\nschema = \"schema.sql\"\nbytes_per_scale = 1000\n\
          [[data.table]]\nname = \"things\"\nrows_per_scale = 500\nprimary_key = [\"id\"]\n\
@@ -485,6 +502,27 @@ fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
                 (SELECT count(*) FROM items), \
                 (SELECT avg((data LIKE '%ORIGINAL%')::int) BETWEEN 0.05 AND 0.15 FROM items))";
     assert_eq!(server.ask("types", rest), "100 t 1000 t");
+
+    let documents = "SELECT concat_ws(' ', min(day), max(day), min(born) >= '1990-01-01' AND \
+        max(born) <= '1999-12-31' AND count(DISTINCT born) > 700, min(seen) >= '2026-01-01Z' AND \
+        max(seen) < '2026-01-02Z' AND count(DISTINCT seen) > 990, count(i.id), \
+        count(DISTINCT item) > 500, min(cardinality(tags)), max(cardinality(tags)), \
+        bool_or(array_position(tags, NULL) > 0), string_agg(DISTINCT days::text, ' ')) \
+        FROM documents d LEFT JOIN items i ON i.id = d.item";
+    assert_eq!(
+        server.ask("types", documents),
+        "1999-12-30 2001-05-12 t t 1000 t 0 5 t {2026-01-01,2026-01-01} {2026-01-01,2026-06-01} \
+         {2026-06-01,2026-01-01} {2026-06-01,2026-06-01}"
+    );
+    let json = "SELECT concat_ws(' ', avg((body IS NULL)::int) BETWEEN 0.06 AND 0.14, \
+        sum((body->>'it''s \"a\"')::int) BETWEEN 400000 AND 500000, \
+        bool_and(body->>'price' ~ '^[012][.][0-9][0-9]$'), min((body->>'price')::numeric) < 0.1, \
+        max((body->>'price')::numeric) BETWEEN 1.9 AND 2, \
+        avg((body->'price' = 'null')::int) BETWEEN 0.14 AND 0.26, \
+        string_agg(DISTINCT replace(body->'of'->>'kind', chr(10), '|'), ' '), \
+        max(length(body->'of'->>'x')), bool_and(body->'none' = '{}'), \
+        min((plain->>'n')::int), max((plain->>'n')::int)) FROM documents";
+    assert_eq!(server.ask("types", json), "t t t t t t a|b c 3 t -5 5");
 
     many_types(server.home.path(), "[3, 70000]");
     let refused = words(&quietly(&server.load_of(&folder, "wide")).unwrap_err());

@@ -7,6 +7,7 @@
 
 mod builds;
 mod connections;
+mod copyfrom;
 mod given;
 mod hostile;
 mod live;

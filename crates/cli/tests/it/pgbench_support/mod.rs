@@ -128,8 +128,8 @@ impl Server {
         (major, programs, root)
     }
 
-    /// Ends the server as a crash of a process does. Its directory stays, and [`Server::start_again`]
-    /// serves it.
+    /// Ends the server as a crash of a process does. Its directory stays, and
+    /// [`Server::start_again`] serves it.
     pub fn crash(&mut self) {
         self.process.end("QUIT");
     }

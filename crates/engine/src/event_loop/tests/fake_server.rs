@@ -24,6 +24,8 @@ pub(super) struct FakeServer {
     described: bool,
     /// Whether a Parse waits for its Bind.
     parses: bool,
+    /// Data of the COPY under way.
+    copied: Vec<u8>,
 }
 
 impl FakeServer {
@@ -37,6 +39,7 @@ impl FakeServer {
             heads: VecDeque::new(),
             described: false,
             parses: false,
+            copied: Vec::new(),
         }
     }
 }
@@ -87,6 +90,26 @@ fn extended(
     edited.collect()
 }
 
+/// The first and the last of the bigints in COPY's binary data, and how many there are; each is the
+/// first column of a row.
+fn ids(data: &[u8]) -> (i64, i64, usize) {
+    let whole = |bytes: &[u8]| bytes.iter().fold(0_i64, |n, byte| n << 8 | i64::from(*byte));
+    let mut rest = data.strip_prefix(crate::copy::HEADER).unwrap();
+    let mut ids = Vec::new();
+    while let [0, columns, after @ ..] = rest {
+        rest = after;
+        for column in 0..*columns {
+            let length = usize::try_from(whole(&rest[..4])).unwrap();
+            if column == 0 {
+                ids.push(whole(&rest[4..4 + length]));
+            }
+            rest = &rest[4 + length..];
+        }
+    }
+    assert!(rest == crate::copy::TRAILER, "{} bytes after the rows", rest.len());
+    (ids.first().copied().unwrap_or(0), ids.last().copied().unwrap_or(0), ids.len())
+}
+
 pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
     bytes.extend(u32::try_from(body.len() + 4).unwrap().to_be_bytes());
@@ -128,6 +151,7 @@ impl Peer for FakeServer {
             let length = frame.len();
             let whole = match frame.tag {
                 b'Q' => {
+                    self.copied.clear();
                     self.sql = text;
                     true
                 }
@@ -151,6 +175,14 @@ impl Peer for FakeServer {
                     false
                 }
                 b'E' => false,
+                b'd' => {
+                    self.copied.extend_from_slice(frame.body);
+                    false
+                }
+                b'c' => {
+                    self.sql = format!("rows {:?}", ids(&std::mem::take(&mut self.copied)));
+                    true
+                }
                 b'S' => true,
                 b'X' => {
                     self.asked.lock().unwrap().push("goodbye".into());

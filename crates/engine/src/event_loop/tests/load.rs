@@ -161,7 +161,8 @@ pub(super) fn assert_aborted(m: &Measurement, words: &str) {
 
 fn linked(spec: &LoadSpec, stop: &Arc<AtomicBool>) -> Rc<Program> {
     let mut program =
-        Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
+        Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables, &spec.tables)
+            .unwrap();
     program.divide(&spec.scripts, &spec.groups).unwrap();
     program.policy = ClientPolicy {
         client_log: spec.client_log.clone(),

@@ -7,6 +7,7 @@ mod ledger;
 mod load;
 mod more;
 mod pauses;
+mod rows;
 mod stages;
 mod timing;
 

@@ -63,7 +63,8 @@ pub fn reports(
         Some(end) => Moment(start.0 + end),
         None => schedule.closing.after(Duration::from_millis(5)),
     };
-    let program = Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
+    let LoadSpec { scripts, protocol, seed, variables, .. } = spec;
+    let program = Program::link(scripts, *protocol, *seed, variables, &[]).unwrap();
     let intervals: Arc<Mutex<Vec<Interval>>> = Arc::default();
     let kept = Arc::clone(&intervals);
     let mut recorder = Recorder::with_options(
