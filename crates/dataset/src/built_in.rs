@@ -18,6 +18,10 @@ pub(crate) static WORKLOADS: &[(&str, Files)] = &[
     folder!("group-commit-block", ["group-commit-block.sql", "workload.toml"]),
     folder!("group-commit-function", ["group-commit-function.sql", "workload.toml"]),
     folder!("htap", ["balances.sql", "transfers.sql", "workload.toml"]),
+    folder!(
+        "ingest",
+        ["batch.sql", "keep.sql", "keys.sql", "partitions.sql", "schema.sql", "workload.toml"]
+    ),
     folder!("numbers", ["keys.sql", "numbers.sql", "schema.sql", "workload.toml"]),
     folder!("numbers-delete", ["numbers-delete.sql", "workload.toml"]),
     folder!("numbers-insert", ["numbers-insert.sql", "workload.toml"]),

@@ -76,11 +76,12 @@ fn names_that_mean_nothing_are_refused_with_what_there_is() {
     insta::assert_snapshot!(help("[factors]\nworkload = [\"tpcb\"]\n"), @"
     cannot load workload `tpcb`: there is no built-in workload and no folder of that name
     help: built in are tpcb-like, tprocc, htap, ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-e, ycsb-f, \
-    numbers, group-commit, select-only, user-login, user-logout, simple-update, numbers-delete, \
-    numbers-insert, numbers-update, numbers-updated, tprocc-statements, group-commit-block, \
-    numbers-vacuumed, numbers-reindexed, numbers-updated-6, numbers-updated-50, \
-    numbers-updated-100, group-commit-function, user-login-setrandom, sysbench-oltp-read-only, \
-    sysbench-oltp-read-write, sysbench-oltp-write-only; a folder of your own is named with a \
+    ingest, numbers, group-commit, select-only, user-login, user-logout, simple-update, \
+    numbers-delete, numbers-insert, numbers-update, numbers-updated, tprocc-statements, \
+    group-commit-block, numbers-vacuumed, numbers-reindexed, numbers-updated-6, \
+    numbers-updated-50, numbers-updated-100, group-commit-function, user-login-setrandom, \
+    sysbench-oltp-read-only, sysbench-oltp-read-write, sysbench-oltp-write-only; a folder of your \
+    own is named with a \
     slash (`./name`) and holds a workload.toml
     ");
     insta::assert_snapshot!(help("[factors]\nport = [1, 2]\n"), @"

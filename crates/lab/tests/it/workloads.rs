@@ -19,12 +19,23 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// Runs one trial of `workload` on `cluster`, with two units of scale, and returns it.
 fn trial(cluster: &Cluster, home: &Scratch, workload: &str, protocol: &str) -> TrialRecord {
+    trial_of(cluster, home, workload, protocol, "clients = 4\ntransactions = 300\n")
+}
+
+/// Runs one trial with more lines of `[load]`.
+fn trial_of(
+    cluster: &Cluster,
+    home: &Scratch,
+    workload: &str,
+    protocol: &str,
+    more: &str,
+) -> TrialRecord {
     let target = cluster.target("postgres");
     let password = target.password.unwrap().reveal().to_owned();
     let Address::Tcp { port, .. } = target.address else { panic!("asked for TCP") };
     let text = format!(
         "[experiment]\nrepeats = 1\nseed = 7\n[workload]\nname = '{workload}'\nscale = 2\n\
-         [load]\nclients = 4\nprotocol = '{protocol}'\nmax_tries = 5\ntransactions = 300\n"
+         [load]\nprotocol = '{protocol}'\nmax_tries = 5\n{more}"
     );
     let source = Source::new(Path::new("workload.toml"), text);
     let dsn = format!("postgresql://postgres:{password}@127.0.0.1:{port}/postgres");
@@ -35,14 +46,14 @@ fn trial(cluster: &Cluster, home: &Scratch, workload: &str, protocol: &str) -> T
     Store::open_existing(store).unwrap().trials(&outcome.run).unwrap().remove(0)
 }
 
-/// Copies the workload into `home`, with a statement before trials that `sql` adds.
-fn changed(home: &Scratch, sql: &str) -> String {
-    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/tprocc");
+/// Copies the built-in workload `name` into `home`, with its description as `change` makes it.
+fn changed(home: &Scratch, name: &str, change: impl Fn(String) -> String) -> String {
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads").join(name);
     let folder = home.path().join("changed");
     std::fs::create_dir(&folder).unwrap();
     for file in std::fs::read_dir(built_in).unwrap().map(|entry| entry.unwrap().path()) {
         let text = std::fs::read_to_string(&file).unwrap();
-        let text = text.replace("sql = [\"VACUUM district\"", &format!("sql = [\"{sql}\""));
+        let text = if file.ends_with("workload.toml") { change(text) } else { text };
         std::fs::write(folder.join(file.file_name().unwrap()), text).unwrap();
     }
     format!("{}/", folder.display())
@@ -65,8 +76,12 @@ fn tprocc_keeps_its_conditions_and_a_broken_one_is_found() {
         assert!((450..630).contains(&new_orders), "{new_orders}");
         assert_eq!(m.compared(), Some(new_orders as f64 / m.measured_s));
 
-        let cent = "UPDATE district SET d_ytd = d_ytd + 0.01 WHERE d_id = 3";
-        let broken = trial(&cluster, &home, &changed(&home, cent), "prepared").failure.unwrap();
+        let cent = "sql = [\"UPDATE district SET d_ytd = d_ytd + 0.01 WHERE d_id = 3\"";
+        let changed = changed(&home, "tprocc", |text| {
+            assert!(text.contains("sql = [\"VACUUM district\""), "{text}");
+            text.replace("sql = [\"VACUUM district\"", cent)
+        });
+        let broken = trial(&cluster, &home, &changed, "prepared").failure.unwrap();
         assert_eq!(broken.message, "2 rows break the workload's condition `1: w_ytd = sum(d_ytd)`");
     }
 }
@@ -90,5 +105,29 @@ fn workloads_of_other_tools_run_and_keep_their_conditions() {
             let never = m.scripts.iter().find(|script| script.transactions == 0);
             assert!(never.is_none(), "{workload}: {never:?}");
         }
+    }
+}
+
+#[test]
+#[ignore = "long: two million readings are loaded and more are added for fifteen seconds, twice"]
+fn ingest_adds_readings_makes_partitions_and_drops_old_ones() {
+    for (major, protocol) in [(15, "prepared"), (18, "simple")] {
+        let (mut cluster, home) = create_cluster(install(Some(major)));
+        cluster.start(&GO_ON).unwrap();
+        // No partition has a gap, and those before the last look at them are gone.
+        let more = "[[consistency]]\ncondition = 'whole'\nbroken = \"\"\"\
+            SELECT count(*) FROM (SELECT readings_number(time) AS n, count(*) AS readings \
+            FROM readings GROUP BY 1) AS parts, \
+            (SELECT readings_number(max(time)) AS newest FROM readings) AS last \
+            WHERE n < newest AND readings <> 1000000 OR n < newest - 1\"\"\"\n";
+        let changed = changed(&home, "ingest", |text| format!("{text}\n{more}"));
+        let load = "duration = '15s'\ndefine = { batch = 2000, kept = 1 }\n";
+        let trial = trial_of(&cluster, &home, &changed, protocol, load);
+        assert_eq!(trial.failure, None, "{major}");
+        let m = trial.measurement.unwrap();
+        let of = |name: &str| m.scripts.iter().find(|s| s.name == name).unwrap().transactions;
+        assert_eq!(m.failed, 0, "{major}: {:?}", m.counters);
+        assert!(of("batch") > 100 && of("keep") > 5, "{} {}", of("batch"), of("keep"));
+        assert_eq!(m.compared(), Some(of("batch") as f64 / m.measured_s));
     }
 }

@@ -1,0 +1,1 @@
+\copyfrom readings :batch

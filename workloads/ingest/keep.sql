@@ -1,0 +1,1 @@
+SELECT readings_keep(:kept);

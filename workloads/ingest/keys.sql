@@ -1,0 +1,2 @@
+CREATE INDEX ON readings (time);
+CREATE INDEX ON readings (device, time);
