@@ -1,5 +1,6 @@
 //! JSON objects by row, as text.
 
+use super::drawn::{Choice, Length};
 use super::generator::{CopyError, JsonMember, JsonValue};
 use super::number::Number;
 use super::piece::{Column, number};
@@ -27,10 +28,8 @@ enum Value {
     Number(Number),
     /// Number of the last digit's units, and the digits after the point.
     Decimal(Number, u8),
-    /// Least length, what is added at most, and the letters.
-    Letters(u32, u32, RowRandom),
-    /// Sums of the weights up to each text, and the texts.
-    Choice(RowRandom, Vec<(u64, String)>),
+    Letters(Length),
+    Choice(Choice<String>),
     Object(Object),
 }
 
@@ -74,17 +73,8 @@ impl Value {
                 let span = high.wrapping_sub(*low).cast_unsigned();
                 Self::Decimal(Number::Drawn(draw, *low, span), *digits)
             }
-            JsonValue::Letters { least, most } => {
-                Self::Letters(*least, most.saturating_sub(*least), draw)
-            }
-            JsonValue::Choice(texts) => {
-                let mut sum = 0;
-                let text = |(weight, text): &(u32, String)| {
-                    sum += u64::from(*weight);
-                    (sum, text.clone())
-                };
-                Self::Choice(draw, texts.iter().map(text).collect())
-            }
+            JsonValue::Letters { least, most } => Self::Letters(Length::new(draw, *least, *most)),
+            JsonValue::Choice(texts) => Self::Choice(Choice::new(draw, texts.iter().cloned())),
             JsonValue::Object(members) => Self::Object(Object::new(members, column)?),
         })
     }
@@ -103,19 +93,14 @@ impl Value {
                     digits::write(fraction, out);
                 }
             }
-            Self::Letters(least, more, draw) => {
-                let length = least + draw.below_or_at_of(row, u64::MAX, (*more).into()) as u32;
+            Self::Letters(length) => {
                 out.push(b'"');
-                let at = out.len();
-                out.resize(at + length as usize, b' ');
-                draw.letters(row, &mut out[at..]);
+                length.write_letters(row, length.at(row), out);
                 out.push(b'"');
             }
-            Self::Choice(draw, texts) => {
-                let weight = texts.last().map_or(1, |(sum, _)| *sum);
-                let drawn = draw.below_or_at(row, weight.saturating_sub(1));
-                let text = texts.iter().find(|(sum, _)| drawn < *sum);
-                out.extend_from_slice(text.map_or("null", |(_, text)| text).as_bytes());
+            Self::Choice(texts) => {
+                let text = texts.at(row).map_or("null", String::as_str);
+                out.extend_from_slice(text.as_bytes());
             }
             Self::Object(object) => object.write(row, out),
         }

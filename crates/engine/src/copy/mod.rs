@@ -21,6 +21,7 @@
 //! # Ok::<(), pgdyno_engine::copy::CopyError>(())
 //! ```
 
+mod drawn;
 mod family;
 mod generator;
 mod growing_table;

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use super::drawn::{Choice, Length};
 use super::family::DrawnFamilies;
 use super::generator::{ColumnKind, CopyError, Generator, Place, Varying};
 use super::json::Object;
@@ -23,9 +24,7 @@ pub(super) enum OpenField {
         after: Vec<u8>,
     },
     Letters {
-        least: u32,
-        more: u32,
-        draw: RowRandom,
+        length: Length,
         within: Option<Within>,
     },
     Spelled {
@@ -41,16 +40,11 @@ pub(super) enum OpenField {
         first: Option<Box<Piece>>,
         rest: Option<Box<Piece>>,
     },
-    /// Sums of the weights up to each field, and the fields with their lengths.
-    Choice {
-        draw: RowRandom,
-        fields: Vec<(u64, Vec<u8>)>,
-    },
-    /// Least elements and what is added at most; dimensions and type, and what makes the elements.
+    /// Fields with their lengths.
+    Choice(Choice<Vec<u8>>),
+    /// Elements (count), their type, and what makes them.
     Array {
-        least: u32,
-        more: u32,
-        draw: RowRandom,
+        length: Length,
         oid: u32,
         element: Box<Piece>,
     },
@@ -98,15 +92,13 @@ impl OpenField {
         let draw = column.draw();
         Ok(match varying {
             Varying::Choice(values) => {
-                let mut sum = 0;
                 let field = |(weight, value): &(u32, Vec<u8>)| {
-                    sum += u64::from(*weight);
                     let mut field = Vec::new();
                     push_length(&mut field, value.len());
                     field.extend_from_slice(value);
-                    (sum, field)
+                    (*weight, field)
                 };
-                Self::Choice { draw, fields: values.iter().map(field).collect() }
+                Self::Choice(Choice::new(draw, values.iter().map(field)))
             }
             Varying::Letters { least, most, within } => {
                 column.wants(ColumnKind::Text, "letters", "text")?;
@@ -115,7 +107,7 @@ impl OpenField {
                     draw: column.draw_for("within"),
                     below: below(*share),
                 });
-                Self::Letters { least: *least, more: most.saturating_sub(*least), draw, within }
+                Self::Letters { length: Length::new(draw, *least, *most), within }
             }
             Varying::Spelled { number: of, digits, words } => {
                 column.wants(ColumnKind::Text, "spelled", "text")?;
@@ -135,16 +127,11 @@ impl OpenField {
                 Self::Numbered { before, after }
             }
             Varying::Array { least, most, oid, element } => {
-                let (more, kind) = (most.saturating_sub(*least), ColumnKind::from_oid(*oid));
-                let name = format!("{}\0element", column.name);
+                let (name, kind) =
+                    (format!("{}\0element", column.name), ColumnKind::from_oid(*oid));
                 let column = Column { name: &name, kind, ..*column };
-                Self::Array {
-                    least: *least,
-                    more,
-                    draw,
-                    oid: *oid,
-                    element: piece(element, &column)?,
-                }
+                let length = Length::new(draw, *least, *most);
+                Self::Array { length, oid: *oid, element: piece(element, &column)? }
             }
             Varying::Json(members) => {
                 if !matches!(column.kind, ColumnKind::Json | ColumnKind::Jsonb) {
@@ -166,13 +153,10 @@ impl OpenField {
                 digits::write(row, out);
                 out.extend_from_slice(after);
             }),
-            Self::Letters { least, more, draw, within } => {
-                // Letters begin with draw 0, which a length may not share.
-                let length = least + draw.below_or_at_of(row, u64::MAX, (*more).into()) as u32;
-                push_length(out, length as usize);
-                let at = out.len();
-                out.resize(at + length as usize, b' ');
-                draw.letters(row, &mut out[at..]);
+            Self::Letters { length, within } => {
+                let drawn = length.at(row);
+                push_length(out, drawn as usize);
+                let at = length.write_letters(row, drawn, out);
                 if let Some(within) = within {
                     within.write(row, &mut out[at..]);
                 }
@@ -192,14 +176,11 @@ impl OpenField {
                     None => out.extend_from_slice(&NULL),
                 }
             }
-            Self::Choice { draw, fields } => {
-                let weight = fields.last().map_or(1, |(sum, _)| *sum);
-                let drawn = draw.below_or_at(row, weight.saturating_sub(1));
-                let field = fields.iter().find(|(sum, _)| drawn < *sum);
-                out.extend_from_slice(field.map_or(&NULL[..], |(_, field)| field.as_slice()));
+            Self::Choice(fields) => {
+                out.extend_from_slice(fields.at(row).map_or(&NULL[..], Vec::as_slice));
             }
-            Self::Array { least, more, draw, oid, element } => with_length(out, |out| {
-                let count = least + draw.below_or_at_of(row, u64::MAX, (*more).into()) as u32;
+            Self::Array { length, oid, element } => with_length(out, |out| {
+                let count = length.at(row);
                 let dimensions = u32::from(count > 0);
                 // That there are nulls may be said where there are none.
                 let head = [dimensions, 1, *oid];
