@@ -1,7 +1,7 @@
 //! CPU time that the load generator used.
 
 /// Returns the CPU time of this process, user and system (seconds).
-pub(crate) fn process_cpu_seconds() -> f64 {
+pub fn process_cpu_seconds() -> f64 {
     seconds_of(rustix::time::ClockId::ProcessCPUTime)
 }
 

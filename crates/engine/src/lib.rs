@@ -71,6 +71,7 @@ mod transaction_log;
 mod worker;
 
 pub use client_log::{ClientLog, ClientLogKind};
+pub use cpu_time::process_cpu_seconds;
 pub use driver::{run_load, run_share};
 pub use error::LoadError;
 pub use failure::FailureKind;

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use pgdyno_connect::conninfo::{ConnectOptions, Resolved, resolve};
 use pgdyno_connect::control::{ControlClient, ControlError};
-use pgdyno_engine::allow_open_files;
 use pgdyno_engine::reactor::epoll::Epoll;
 use pgdyno_engine::schedule::Clock;
+use pgdyno_engine::{allow_open_files, process_cpu_seconds};
 use pgdyno_model::target::Servers;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::connections::ConnectionPool;
 use crate::error::ReplayError;
@@ -61,9 +60,9 @@ pub fn replay(
     let connector = Some(pool.connector());
     let mut reactor = Epoll::without_connections(clock, links, connector).map_err(system)?;
     let mut player = Player::new(recording, options, links);
-    let cpu = cpu_seconds();
+    let cpu = process_cpu_seconds();
     let played = run(&mut player, &mut reactor, &mut pool, stop, observe);
-    let client_cpu_s = cpu_seconds() - cpu;
+    let client_cpu_s = process_cpu_seconds() - cpu;
     let (end, elapsed) = played.map_err(|error| match error {
         RunError::Connect(cause) => ReplayError::Connect { cause },
         RunError::Interrupted => ReplayError::Interrupted,
@@ -145,12 +144,6 @@ fn with_database(servers: &Servers, name: &str) -> Servers {
     let mut servers = servers.clone();
     servers.targets.iter_mut().for_each(|target| name.clone_into(&mut target.database));
     servers
-}
-
-/// Returns the CPU time of this process, user and system (seconds).
-fn cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn empty_report(recording: &Recording, options: &ReplayOptions, end: ReplayEnd) -> ReplayReport {

@@ -1,5 +1,7 @@
 //! Timestamps of a log: `2026-11-30 22:13:17.381 UTC`.
 
+use std::time::UNIX_EPOCH;
+
 use super::LogError;
 
 /// When a record was written.
@@ -22,42 +24,13 @@ impl<'a> LogTime<'a> {
 }
 
 fn read(text: &str) -> Option<LogTime<'_>> {
-    let mut words = text.splitn(3, ' ');
-    let (date, time, zone) = (words.next()?, words.next()?, words.next()?);
-    let [year, month, day] = numbers(date, '-')?;
-    let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [hour, minute, second] = numbers(clock, ':')?;
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    if hour > 24 || minute > 59 || second > 60 {
-        return None;
-    }
-    let seconds = days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
-    let micros = seconds * 1_000_000 + micros_of(fraction)?;
+    let (time, zone) = text.rsplit_once(' ')?;
+    let time = humantime::parse_rfc3339_weak(time).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let micros = i64::try_from(time.as_micros()).ok()?;
     Some(match offset(zone) {
         Some(east) => LogTime { micros: micros - east * 1_000_000, zone: None },
         None => LogTime { micros, zone: Some(zone) },
     })
-}
-
-fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
-    let mut parts = text.split(separator);
-    let mut next = || -> Option<i64> {
-        let part = parts.next().filter(|part| (1..=4).contains(&part.len()))?;
-        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())?
-    };
-    let read = [next()?, next()?, next()?];
-    parts.next().is_none().then_some(read)
-}
-
-/// Reads up to six digits of a second's fraction.
-fn micros_of(fraction: &str) -> Option<i64> {
-    if fraction.is_empty() || fraction.len() > 6 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let scale = 10_i64.pow(6 - u32::try_from(fraction.len()).ok()?);
-    Some(fraction.parse::<i64>().ok()? * scale)
 }
 
 /// Returns how far `zone` lies east of Greenwich (seconds); none for a name that does not tell.
@@ -75,15 +48,6 @@ fn offset(zone: &str) -> Option<i64> {
     let (hours, minutes) =
         if digits.len() > 2 { (number / 100, number % 100) } else { (number, 0) };
     Some(sign * (hours * 3_600 + minutes * 60))
-}
-
-/// Returns the days from 1970-01-01 to a date of the Gregorian calendar. Years begin in March here,
-/// so that a leap day is the last of its year.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 #[cfg(test)]
