@@ -35,6 +35,7 @@ const PLAN: &[(&str, &[&str])] = &[
     ("analysis", &["store", "audit", "stats", "model", "text"]),
     ("report", &["analysis", "store", "audit", "stats", "model", "text"]),
     ("dataset", &["postgres", "exec", "engine", "connect", "model", "text"]),
+    ("capture", &["dataset", "engine", "connect", "model", "text"]),
     (
         "experiment",
         &[
@@ -124,6 +125,7 @@ const PLAN: &[(&str, &[&str])] = &[
             "analysis",
             "store",
             "audit",
+            "capture",
             "replay",
             "generators",
             "stdio",
