@@ -142,6 +142,29 @@ bench *args:
 bench-replay *args:
     cargo bench -p pgdyno-replay --bench rate -- {{args}}
 
+# Loads captured, and replayed beside the original (docs/capture.md keeps the last result), on the server that PGHOST and the like name: it loads pg_stat_statements; databases pgdyno_original and pgdyno_twin are made anew
+capture-twins seconds="30":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo build -q -p pgdyno-cli --features full
+    pgdyno=${CARGO_TARGET_DIR:-target}/debug/pgdyno
+    twins() {
+        for database in pgdyno_original pgdyno_twin; do
+            psql -qX -d postgres -c "DROP DATABASE IF EXISTS $database" -c "CREATE DATABASE $database"
+            psql -qX -d $database -c 'CREATE EXTENSION pg_stat_statements'
+        done
+        folder=$(mktemp -d)
+        $pgdyno -q load "$1" -s "$2" -d pgdyno_original
+        (cd "workloads/$3" && pgbench -n -c 4 -s "$2" -T $(({{seconds}} + 10)) "${@:4}" pgdyno_original) &
+        sleep 5
+        $pgdyno -q capture --dsn dbname=pgdyno_original --watch {{seconds}}s "$folder"
+        wait
+        $pgdyno -q load "$folder" -d pgdyno_twin
+        $pgdyno -q fidelity "$folder" --dsn dbname=pgdyno_twin --duration {{seconds}}s
+    }
+    twins tpcb-like 10 tpcb-like -f tpcb-like.sql
+    twins tprocc 2 tprocc-statements -f new_order.sql@45 -f payment.sql@43 -f order_status.sql@4 -f delivery.sql@4 -f stock_level.sql@4
+
 # The bulk load beside `pgbench -i` and COPY of a text file, in turn (docs/benchmarks.md keeps the last result)
 bench-load *args:
     cargo bench -p pgdyno-lab --bench vs_load -- {{args}}

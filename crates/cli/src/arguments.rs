@@ -129,6 +129,12 @@ pub(crate) enum Command {
     Load(load::LoadArgs),
     /// Replay the statements of a csvlog or jsonlog on a server, each when it is due
     Replay(replay::ReplayArgs),
+    /// Capture the load of a server of yours as a workload that holds none of its data
+    #[cfg(feature = "capture")]
+    Capture(crate::commands::capture::CaptureArgs),
+    /// Replay a captured workload on another server, and compare what the two servers did
+    #[cfg(feature = "capture")]
+    Fidelity(crate::commands::fidelity::FidelityArgs),
     /// List the built-in experiments, or print one
     Recipes(recipes::RecipesArgs),
     /// Write an experiment file from a few questions, or from options

@@ -119,6 +119,8 @@ explained!(
     ReportError,
     StoreError,
     pgdyno_generators::WorkerError,
+    #[cfg(feature = "capture")]
+    pgdyno_capture::CaptureError,
     pgdyno_replay::RecordingError,
     pgdyno_replay::ReplayError,
     #[cfg(feature = "serve")]

@@ -89,6 +89,10 @@ fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
         Command::Attach(options) => attach::run(&options, &context),
         Command::Load(options) => load::run(&options, &context),
         Command::Replay(options) => replay::run(&options, &context),
+        #[cfg(feature = "capture")]
+        Command::Capture(options) => commands::capture::run(&options, &context),
+        #[cfg(feature = "capture")]
+        Command::Fidelity(options) => commands::fidelity::run(&options, &context),
         Command::New(options) => new::run(&options, &context),
         Command::Schema => {
             output::print(pgdyno_experiment::file::SCHEMA);

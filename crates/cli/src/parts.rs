@@ -11,7 +11,8 @@ pub(crate) struct Part {
     is_built: bool,
 }
 
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
+    Part { name: "`pgdyno capture`", feature: "capture", is_built: cfg!(feature = "capture") },
     Part { name: "`pgdyno serve`", feature: "serve", is_built: cfg!(feature = "serve") },
     Part {
         name: "the emulated disk",

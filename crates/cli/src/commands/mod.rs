@@ -3,6 +3,8 @@
 pub(crate) mod archive;
 pub(crate) mod attach;
 pub(crate) mod audit;
+#[cfg(feature = "capture")]
+pub(crate) mod capture;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -12,6 +14,8 @@ pub(crate) mod disk_log;
 pub(crate) mod doctor;
 pub(crate) mod emulated_disk;
 pub(crate) mod export;
+#[cfg(feature = "capture")]
+pub(crate) mod fidelity;
 pub(crate) mod filesystems;
 pub(crate) mod fsync;
 pub(crate) mod host_run;
