@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use pgdyno_connect::conninfo::{self, ConnectOptions};
-use pgdyno_connect::control::{Client, connect_to_schema};
+use pgdyno_connect::control::{self, Client};
 
 use pgdyno_model::json::json;
 
@@ -46,6 +46,8 @@ const CONTROL: [&str; 8] =
 const FUNCTIONS: &str = "SELECT DISTINCT proname::text FROM pg_proc \
                          WHERE pronamespace = 'pg_catalog'::regnamespace";
 
+const READ_ONLY: &str = "SET default_transaction_read_only = on";
+
 /// SQLSTATEs of parameters without a type: an operator, a function or a type that is ambiguous.
 const UNTYPED: [&str; 3] = ["42725", "42P18", "42P08"];
 
@@ -61,18 +63,20 @@ pub fn capture(
     stop: &AtomicBool,
 ) -> Result<Captured, CaptureError> {
     folder::check(folder)?;
-    let (client, target) = conninfo::resolve(connect)?.connect()?;
-    let mut statistics = Statistics::new(client, &options.schema)?;
+    let (mut session, target) = conninfo::resolve(connect)?.connect()?;
+    // A pooler is refused before the watch.
+    drop(control::connect(&target)?);
+    let wrong = |e: &_| CaptureError::query("set the session read only", e);
+    session.batch_execute(READ_ONLY).map_err(|e| wrong(&e))?;
+    let mut statistics = Statistics::new(session, &options.schema)?;
     let activity = match options.watch {
         Some(length) => statistics.watch(length, &|| stop.load(Ordering::Relaxed))?,
         None => statistics.since_reset()?,
     };
-    let mut client = connect_to_schema(&target, &options.schema)?;
-    let read_only = "SET default_transaction_read_only = on";
-    client
-        .batch_execute(read_only)
-        .map_err(|e| CaptureError::query("set the session read only", &e))?;
-    let mut work = Work::new(&mut client, options, &activity)?;
+    let mut client = control::connect(&target)?;
+    client.batch_execute(READ_ONLY).map_err(|e| wrong(&e))?;
+    let mut parser = control::connect_to_schema(&target, &options.schema)?;
+    let mut work = Work::new(&mut client, &mut parser, options, &activity)?;
     let found = work.statements();
     let captured = found.len();
     if captured == 0 {
@@ -104,7 +108,11 @@ struct Files {
 
 /// Knowledge of the server while statements are judged.
 struct Work<'a> {
+    /// Session in which names are PostgreSQL's own alone.
     client: &'a mut Client,
+    /// Session in which names are those of the schema, too. Statements are parsed in it, and none
+    /// is executed: others may have put functions there.
+    parser: &'a mut Client,
     options: &'a CaptureOptions,
     /// Statements with a text of one kind, with their counts.
     texts: Vec<(Statement, StatementCounts)>,
@@ -121,6 +129,7 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     fn new(
         client: &'a mut Client,
+        parser: &'a mut Client,
         options: &'a CaptureOptions,
         activity: &Activity,
     ) -> Result<Self, CaptureError> {
@@ -151,6 +160,7 @@ impl<'a> Work<'a> {
         let functions = functions.iter().map(|row| row.get(0)).collect();
         Ok(Self {
             client,
+            parser,
             options,
             texts,
             tables: filled,
@@ -197,7 +207,7 @@ impl<'a> Work<'a> {
             functions: &self.functions,
         };
         let prepared = prepare(statement, &names, &types, counts.rows_per_call(), &prefix)?;
-        self.client.prepare(&prepared.checked_sql).map_err(|e| refused(&e))?;
+        self.parser.prepare(&prepared.checked_sql).map_err(|e| refused(&e))?;
         let table = statement.relations.first().and_then(|r| self.tables.get(&r.name));
         let word = text.split(|c: char| !c.is_ascii_alphabetic()).find(|word| !word.is_empty());
         let word = word.unwrap_or_default().to_ascii_lowercase();
@@ -222,7 +232,7 @@ impl<'a> Work<'a> {
     /// Returns the types of the parameters of `text`; none if the server cannot tell some: then the
     /// statement had values there.
     fn types(&mut self, text: &str) -> Result<Vec<String>, Reason> {
-        match self.client.prepare(text) {
+        match self.parser.prepare(text) {
             Ok(known) => Ok(known.params().iter().map(|t| t.name().to_owned()).collect()),
             Err(e) if e.code().is_some_and(|code| UNTYPED.contains(&code.code())) => Ok(Vec::new()),
             Err(e) => Err(refused(&e)),

@@ -41,7 +41,7 @@ pub enum Reason {
     HoldsValues,
     /// The role may not see its text.
     NoRight,
-    /// The text is not PostgreSQL's grammar, as with `interval $1`.
+    /// The text is not PostgreSQL's grammar, as with `extract($1 FROM a)`.
     NotUnderstood,
     /// It names a relation that is not captured.
     Relation {

@@ -222,7 +222,8 @@ impl FilledColumn<'_> {
             }
             (Family::Boolean, _) => format!("(({number})::int = 1)"),
             (Family::Uuid, _) => {
-                format!("('00000000-0000-4000-8000-' || lpad(({number})::text, 12, '0'))::uuid")
+                let digits = format!("reverse(lpad(to_hex(({number})::bigint), 16, '0'))");
+                format!("({digits} || '8000000000000000')::uuid")
             }
             (Family::Date, Filling::Times { from, .. }) => {
                 format!("(date '{from}' + ({number})::int / 86400)")

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgdyno_engine::copy::uuid_of;
+
 use crate::catalog::{Column, Family, Table};
 use crate::document::{Omission, Part};
 
@@ -100,14 +102,19 @@ impl Filled {
     }
 }
 
+/// Whether whole numbers fill `column`.
+fn is_of_numbers(column: &Column) -> bool {
+    matches!(column.family, Family::Integer(_) | Family::Uuid)
+}
+
 /// Whether rows of `table` are known by their number in `column`.
 pub(crate) fn is_numbered(table: &Table, column: &str) -> bool {
     let is_key =
         |i: &&crate::catalog::Index| i.is_unique && !i.has_expressions && i.columns == [column];
     table.indexes.iter().any(|index| is_key(&index))
-        && table.column(column).is_some_and(|column| {
-            matches!(column.family, Family::Integer(_)) && column.statistics.nulls == 0.0
-        })
+        && table
+            .column(column)
+            .is_some_and(|column| is_of_numbers(column) && column.statistics.nulls == 0.0)
 }
 
 /// Fills columns of unique indexes without repetition.
@@ -132,8 +139,10 @@ fn fill_key(table: &Table, columns: &[&Column], filled: &mut Filled) -> bool {
         return true;
     }
     let is_free = |column: &&&Column| !filled.columns.contains_key(&column.name);
-    let is_whole = columns.iter().all(|column| matches!(column.family, Family::Integer(_)));
-    if let ([column], true) = (columns, is_whole) {
+    let are_of_numbers = columns.iter().all(|column| is_of_numbers(column));
+    if let [column] = columns
+        && is_of_numbers(column)
+    {
         filled.columns.insert(column.name.clone(), Filling::RowNumber);
         filled.fresh.insert(column.name.clone());
         return true;
@@ -147,7 +156,7 @@ fn fill_key(table: &Table, columns: &[&Column], filled: &mut Filled) -> bool {
         filled.fresh.insert(column.name.clone());
         return true;
     }
-    if !is_whole || !columns.iter().all(|column| is_free(&column)) {
+    if !are_of_numbers || !columns.iter().all(|column| is_free(&column)) {
         return false;
     }
     fill_combination(table, columns, filled);
@@ -253,7 +262,7 @@ fn plain(column: &Column, rows: u64) -> Filling {
         _ if distinct <= CHOICE && distinct * u64::from(statistics.width) <= CHOICE_BYTES => {
             Filling::Choice(weights(statistics, distinct))
         }
-        Family::Integer(_) => Filling::Permutation(distinct),
+        Family::Integer(_) | Family::Uuid => Filling::Permutation(distinct),
         Family::Numeric => {
             let groups = statistics.width.saturating_sub(3) / 2;
             let digits = (groups * 4).saturating_sub(u32::from(column.scale)).clamp(1, 9);
@@ -349,7 +358,7 @@ pub(crate) fn made_value(column: &Column, n: usize) -> String {
             let scale = usize::from(column.scale);
             format!("{:.scale$}", n as f64 / numeric_divisor(column) as f64)
         }
-        Family::Uuid => format!("00000000-0000-4000-8000-{n:012}"),
+        Family::Uuid => format!("{:032x}", u128::from_be_bytes(uuid_of(n as u64))),
         Family::Bytes => {
             let bytes = text_width(column.statistics.width).max(2) as usize;
             format!("\\x{n:0width$x}", width = bytes * 2)

@@ -70,7 +70,8 @@ const INDEXES: &str = "\
                    WHERE p.opcnamespace <> 'pg_catalog'::regnamespace), \
       CASE WHEN k.oid IS NOT NULL THEN format('ALTER TABLE %s ADD CONSTRAINT %I %s', \
              t.relname, k.conname, pg_get_constraintdef(k.oid)) \
-           ELSE pg_get_indexdef(x.indexrelid, 0, true) END \
+           ELSE replace(pg_get_indexdef(x.indexrelid), format('%I.%I', $1::text, t.relname), \
+             t.relname) END \
     FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid \
     LEFT JOIN pg_constraint k ON k.conindid = i.oid AND k.conrelid = t.oid \
       AND k.contype IN ('p', 'u') \
@@ -83,11 +84,11 @@ const FOREIGN_KEYS: &str = "\
     SELECT t.relname::text, k.conname::text, \
       ARRAY(SELECT a.attname::text FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, n) \
             JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum ORDER BY u.n), \
-      p.relname::text, \
+      CASE WHEN p.relnamespace = t.relnamespace THEN p.relname::text ELSE '' END, \
       ARRAY(SELECT a.attname::text FROM unnest(k.confkey) WITH ORDINALITY AS u (attnum, n) \
             JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.attnum ORDER BY u.n), \
       format('ALTER TABLE %s ADD CONSTRAINT %I %s', t.relname, k.conname, \
-        pg_get_constraintdef(k.oid, true)) \
+        replace(pg_get_constraintdef(k.oid), format('%I.%I', $1::text, p.relname), p.relname)) \
     FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid \
     JOIN pg_class p ON p.oid = k.confrelid \
     WHERE t.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) \

@@ -86,6 +86,13 @@ fn create_table(
 
 /// Returns the default that stands for `original`, and whether it is the same. A text is made up.
 fn default_of(column: &Column, original: &str) -> (Option<String>, bool) {
+    // PostgreSQL names the schema of what is not its own: `public.f()`.
+    let is_qualified = |(at, _): (usize, &str)| {
+        original[..at].ends_with(|c: char| c.is_alphabetic() || c == '_' || c == '"')
+    };
+    if original.match_indices('.').any(is_qualified) {
+        return (None, false);
+    }
     let constant = original.split("::").next().unwrap_or(original);
     if ["''", "'{}'", "'[]'"].contains(&constant) || !original.contains('\'') {
         return (Some(original.to_owned()), true);

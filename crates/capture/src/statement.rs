@@ -46,7 +46,7 @@ pub(crate) struct Statement {
 /// The statement is no single one of rows, cannot be understood, or holds values:
 /// `pg_stat_statements` leaves them in the text where the statement left its table before it ended.
 pub(crate) fn parse(sql: &str) -> Result<Statement, Reason> {
-    let parsed = SourceFile::parse(sql);
+    let parsed = SourceFile::parse(&with_casts(sql));
     let root = parsed.syntax_node();
     let statements: Vec<SyntaxNode> = root.children().collect();
     let Some(statement) = statements.first().filter(|first| first.kind() != Kind::ERROR) else {
@@ -92,6 +92,32 @@ pub(crate) fn parse(sql: &str) -> Result<Statement, Reason> {
         pieces: pieces(statement),
     })
 }
+
+/// Returns `sql` with a cast for each value behind its type: `interval '1 day'` is `interval $1` in
+/// the statistics, which PostgreSQL does not accept.
+fn with_casts(sql: &str) -> String {
+    let root = SourceFile::parse(sql).syntax_node();
+    let mut text = String::new();
+    // The last word, and where it begins.
+    let mut last = (String::new(), 0);
+    for token in tokens(&root) {
+        let is_value =
+            token.kind() == Kind::POSITIONAL_PARAM && BEFORE_VALUES.contains(&last.0.as_str());
+        if is_value {
+            text.truncate(last.1);
+            text += &format!("{}::{}", token.text(), last.0);
+            continue;
+        }
+        if !matches!(token.kind(), Kind::WHITESPACE | Kind::COMMENT) {
+            last = (token.text().to_ascii_lowercase(), text.len());
+        }
+        text += token.text();
+    }
+    text
+}
+
+/// Types that stand before a value.
+const BEFORE_VALUES: [&str; 5] = ["date", "interval", "time", "timestamp", "timestamptz"];
 
 impl Statement {
     /// Returns the text without comments, on one line.

@@ -146,7 +146,7 @@ fn statements_of_rows_are_told_from_others() {
     for sql in ["ALTER ROLE x PASSWORD 'y'", "SET application_name = $1"] {
         assert_eq!(reason(sql), Some(Reason::Utility), "{sql}");
     }
-    for sql in ["", "no sql", "SELECT interval $1", "SELECT 1; SELECT 2", "SELECT 'a"] {
+    for sql in ["", "no sql", "SELECT interval $1 day to", "SELECT 1; SELECT 2", "SELECT 'a"] {
         assert_eq!(reason(sql), Some(Reason::NotUnderstood), "{sql}");
     }
 }
@@ -205,4 +205,12 @@ fn columns_are_those_of_the_innermost_query() {
     assert_eq!(relation(sql, 3), ["a"]);
     let sql = "WITH w AS (SELECT * FROM a) SELECT * FROM w JOIN b USING (id) WHERE id = $1";
     assert_eq!(relation(sql, 1), ["b", "a"]);
+}
+
+#[test]
+fn a_value_behind_its_type_gets_a_cast() {
+    let statement =
+        parse("SELECT a FROM t WHERE b > now() - interval  $1 AND c < date $2").unwrap();
+    assert_eq!(statement.text(), "SELECT a FROM t WHERE b > now() - $1::interval AND c < $2::date");
+    assert_eq!(statement.places.get(&2), Some(&Place::Compared(column("c"))));
 }

@@ -72,6 +72,13 @@ fn capture_and_replay(server: &WatchedServer) {
     assert_eq!(read(&folder).unwrap().statements.len(), captured.statements.len());
     assert_no_values(&folder);
     assert_captured(&captured);
+    let keys = fs::read_to_string(folder.join("keys.sql")).unwrap();
+    for key in [
+        "CREATE INDEX visits_at ON visits USING btree (at);",
+        "ADD CONSTRAINT visits_person_fkey FOREIGN KEY (person) REFERENCES people(id);",
+    ] {
+        assert!(keys.contains(key), "{key} in {keys}");
+    }
     let tpcb = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let tpcb: Vec<_> = tpcb.filter(|path| path.ends_with("01-transaction.sql")).collect();
     let text = fs::read_to_string(&tpcb[0]).unwrap();
@@ -92,6 +99,9 @@ fn capture_and_replay(server: &WatchedServer) {
     assert_eq!((measured.failed, measured.counters.aborted_clients), (0, 0), "{measured:?}");
     assert!(fidelity.calls.agreement > 0.9 && fidelity.rows.agreement > 0.9, "{fidelity:?}");
     assert!((0.5..=1.0).contains(&fidelity.score), "{fidelity:?}");
+    let by_uuid = fidelity.statements.iter().find(|one| one.text.contains("WHERE id = $1"));
+    // The original asked for a row that is not there.
+    assert_eq!(by_uuid.unwrap().rows.replay, Some(1.0), "{by_uuid:?}");
     assert!(fidelity.statements.iter().all(|one| one.calls.replay > Some(0.0)), "{fidelity:?}");
 
     refusals(server, home.path(), &folder, &how);
@@ -103,7 +113,9 @@ fn assert_captured(captured: &Captured) {
         "INSERT INTO history (tid, bid, aid, delta, mtime) \
          VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP)",
         "INSERT INTO people (name, born) VALUES ($1, $2)",
+        "INSERT INTO visits (id, person) VALUES (gen_random_uuid(), $1)",
         "SELECT abalance FROM accounts WHERE aid = $1",
+        "SELECT at FROM visits WHERE id = $1",
         "SELECT count(*) FROM people WHERE name = $1 AND born BETWEEN $2 AND $3",
         "SELECT name, born FROM people WHERE code = $1",
         "UPDATE accounts SET abalance = abalance + $1 WHERE aid = $2",
@@ -120,7 +132,7 @@ fn assert_captured(captured: &Captured) {
     assert!(reasons.len() == 2 && reasons.contains(&&function), "{reasons:?}");
     assert!(reasons.contains(&&relation), "{reasons:?}");
     let obstacles: Vec<_> = captured.tables_left_out.iter().map(|one| &one.obstacle).collect();
-    let of_column = Obstacle::Column { column: "mood".into(), r#type: "mood".into() };
+    let of_column = Obstacle::Column { column: "mood".into(), r#type: "public.mood".into() };
     assert_eq!(obstacles, [&of_column]);
     let parts: Vec<_> = captured.omissions.iter().map(|one| &one.part).collect();
     for part in [Part::IndexExpression, Part::Check, Part::Default] {

@@ -24,6 +24,12 @@ const SECRETS: &str = "
                jsonb_build_object('canary', n)
         FROM generate_series(1, 500) n;
     COMMENT ON TABLE people IS 'canary';
+    CREATE FUNCTION today() RETURNS date LANGUAGE sql AS 'SELECT current_date';
+    CREATE TABLE visits (
+        id uuid PRIMARY KEY DEFAULT gen_random_uuid(), person int REFERENCES people,
+        at date DEFAULT today());
+    CREATE INDEX visits_at ON visits (at);
+    INSERT INTO visits (person, at) SELECT n, '1987-06-09' FROM generate_series(1, 300) n;
     CREATE TYPE mood AS ENUM ('canary-sad', 'canary-ok');
     CREATE TABLE moods (id int PRIMARY KEY, mood mood);
     INSERT INTO moods VALUES (1, 'canary-ok');
@@ -36,6 +42,8 @@ const SECRET_STATEMENTS: &str = "\
 SELECT /* canary */ name, born FROM people WHERE code = :code;
 SELECT count(*) FROM people WHERE name = 'canary 7' AND born BETWEEN '1987-06-05' AND '1987-06-07';
 INSERT INTO people (name, born) VALUES ('canary new', '1987-06-09');
+SELECT at FROM visits WHERE id = '98765000-0000-4000-8000-000000000001';
+INSERT INTO visits (id, person) VALUES (gen_random_uuid(), 7);
 SELECT greeting('canary');
 SELECT id FROM moods WHERE mood = 'canary-ok';
 SET application_name = 'canary';

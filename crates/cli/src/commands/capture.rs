@@ -174,20 +174,18 @@ fn tally(
 
 fn reason(reason: &Reason) -> String {
     match reason {
-        Reason::Utility => "neither read nor change rows".to_owned(),
+        Reason::Utility => "no rows are read or changed".to_owned(),
         Reason::Beyond => "beyond `--top`".to_owned(),
-        Reason::HoldsValues => "their texts hold values".to_owned(),
-        Reason::NoRight => "the role may not see their texts".to_owned(),
+        Reason::HoldsValues => "the text holds values".to_owned(),
+        Reason::NoRight => "the role may not see the text".to_owned(),
         Reason::NotUnderstood => {
-            "their texts are no SQL any more, as `interval $1` is not".to_owned()
+            "the text is no SQL any more, as `extract($1 FROM a)` is not".to_owned()
         }
-        Reason::Relation { name } => format!("name {name}, which is not captured"),
-        Reason::Function { name } => format!("call {name}, a function of the database"),
-        Reason::Parameter { number } => {
-            format!("nothing tells the values of ${number}")
-        }
+        Reason::Relation { name } => format!("{name} is not captured"),
+        Reason::Function { name } => format!("{name} is a function of the database"),
+        Reason::Parameter { number } => format!("nothing tells the values of ${number}"),
         Reason::Refused { sqlstate } => {
-            format!("the server refuses them as they are rewritten (SQLSTATE {sqlstate})")
+            format!("the server refuses the rewritten text (SQLSTATE {sqlstate})")
         }
     }
 }

@@ -247,6 +247,8 @@ pub enum ColumnKind {
     Json,
     /// `jsonb`.
     Jsonb,
+    /// `uuid`. Whole numbers fill it ([`uuid_of`]).
+    Uuid,
     /// Any other type: constants and choices can fill it, for only the server knows its format, and
     /// arrays.
     Other,
@@ -265,16 +267,18 @@ impl ColumnKind {
             1082 => Self::Date,
             114 => Self::Json,
             3802 => Self::Jsonb,
+            2950 => Self::Uuid,
             _ => Self::Other,
         }
     }
 
-    /// Returns the range of an integer type.
+    /// Returns the range of a type that whole numbers fill.
     pub(super) fn integers(self) -> Option<RangeInclusive<i64>> {
         match self {
             Self::Int2 => Some(i16::MIN.into()..=i16::MAX.into()),
             Self::Int4 => Some(i32::MIN.into()..=i32::MAX.into()),
             Self::Int8 => Some(i64::MIN..=i64::MAX),
+            Self::Uuid => Some(0..=i64::MAX),
             _ => None,
         }
     }
@@ -287,6 +291,17 @@ impl ColumnKind {
             _ => 8,
         }
     }
+}
+
+/// Returns the UUID that stands for a whole number: its 16 hexadecimal digits in reverse order, so
+/// that neighbours are far apart as random UUIDs are, and behind them a fixed half.
+pub fn uuid_of(number: u64) -> [u8; 16] {
+    let bytes = number.swap_bytes();
+    let digits = (bytes & 0x0f0f_0f0f_0f0f_0f0f) << 4 | (bytes >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    let mut uuid = [0; 16];
+    uuid[..8].copy_from_slice(&digits.to_be_bytes());
+    uuid[8] = 0x80;
+    uuid
 }
 
 /// Why values cannot be made for a column.

@@ -35,7 +35,7 @@ mod tests;
 
 pub use family::{Families, MOST_CHILDREN};
 pub use generator::{
-    ColumnKind, CopyError, Generator, Integers, JsonMember, JsonValue, Place, Varying,
+    ColumnKind, CopyError, Generator, Integers, JsonMember, JsonValue, Place, Varying, uuid_of,
 };
 pub use growing_table::GrowingTable;
 use piece::{Column, Piece};

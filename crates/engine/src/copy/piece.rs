@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::family::{DrawnFamilies, Families};
-use super::generator::{ColumnKind, CopyError, Generator, Integers};
+use super::generator::{ColumnKind, CopyError, Generator, Integers, uuid_of};
 use super::number::{Number, Permutation};
 use super::open_field::OpenField;
 use super::row_random::RowRandom;
@@ -12,6 +12,9 @@ use super::row_random::RowRandom;
 const GROUP: u32 = 4;
 /// Groups before the point of a decimal fraction: enough for twelve digits.
 const WHOLE_GROUPS: usize = 3;
+
+/// Size of a UUID (bytes).
+const UUID: usize = 16;
 
 /// Part of a row that differs from the template.
 #[derive(Clone, Debug)]
@@ -26,6 +29,10 @@ enum Patch {
         at: usize,
         groups: usize,
         unit: i64,
+        value: Number,
+    },
+    Uuid {
+        at: usize,
         value: Number,
     },
     Letters {
@@ -123,6 +130,10 @@ impl Piece {
                     let digits = &mut place[*at..at + 2 * groups];
                     write_groups(value.at(row).wrapping_mul(*unit).unsigned_abs(), digits);
                 }
+                Patch::Uuid { at, value } => {
+                    let uuid = uuid_of(value.at(row).cast_unsigned());
+                    place[*at..at + uuid.len()].copy_from_slice(&uuid);
+                }
                 Patch::Letters { at, bytes, draw } => {
                     draw.letters(row, &mut place[*at..at + bytes]);
                 }
@@ -199,7 +210,14 @@ impl Piece {
         if !holds.contains(&low) || !holds.contains(&high) {
             return Err(CopyError::TooBig { low, high, holds });
         }
-        self.place(value, column.kind);
+        match column.kind {
+            ColumnKind::Uuid => {
+                push_length(&mut self.template, UUID);
+                self.patches.push(Patch::Uuid { at: self.template.len(), value });
+                self.template.resize(self.template.len() + UUID, 0);
+            }
+            kind => self.place(value, kind),
+        }
         Ok(())
     }
 

@@ -112,6 +112,7 @@ fn what_a_column_cannot_hold_is_refused() {
         refused(Generator::ROW_NUMBER, ColumnKind::Text).to_string(),
         "a counter gives whole numbers, and the column's type is another"
     );
+    assert!(matches!(refused(uniform(-1, 5), ColumnKind::Uuid), CopyError::TooBig { .. }));
     assert!(matches!(
         refused(Generator::Filler { bytes: 1, drawn: 0 }, ColumnKind::Int4),
         CopyError::Type { .. }
@@ -120,6 +121,15 @@ fn what_a_column_cannot_hold_is_refused() {
         refused(Generator::Moment { from_us: 0, step_us: 1 }, ColumnKind::Other),
         CopyError::Type { .. }
     ));
+}
+
+#[test]
+fn a_uuid_holds_the_digits_of_its_number_in_reverse() {
+    let writer = writer(&[("id", counter(NonZeroU64::MIN, None, 0x1a2b), ColumnKind::Uuid)]);
+    let mut expected = [0; 16];
+    expected[..2].copy_from_slice(&[0xb2, 0xa1]);
+    expected[8] = 0x80;
+    assert_eq!(fields(&row(&writer, 1)), [expected.to_vec()]);
 }
 
 #[test]

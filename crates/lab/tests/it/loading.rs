@@ -391,6 +391,7 @@ const FAMILIES: &str = "[[data.table]]\nname = \"orders\"\nrows_per_scale = 500\
     { name = \"id\", row_number = true },\n\
     { name = \"data\", letters = [26, 50], within = { text = \"ORIGINAL\", share = 0.1 } } ]\n\
     [[data.table]]\nname = \"documents\"\nrows = 1000\ncolumns = [\n\
+    { name = \"key\", row_number = true },\n\
     { name = \"day\", timestamp = { from = \"1999-12-30\", every = \"12h\" } },\n\
     { name = \"born\", timestamp = { from = \"1990-01-01\", to = \"1999-12-31\" } },\n\
     { name = \"seen\", timestamp = { from = \"2026-01-01 00:00+00\", \
@@ -416,8 +417,8 @@ fn many_types(folder: &Path, uniform: &str) -> String {
                   CREATE TABLE orders (id int, lines int, carrier int, zip char(9)); \
                   CREATE TABLE lines (order_id int, number int, delivered timestamptz, \
                   name text, supplier int); CREATE TABLE items (id int, data text); \
-                  CREATE TABLE documents (day date, born date, seen timestamptz, item bigint, \
-                  tags varchar(9)[], days date[], body jsonb, plain json);";
+                  CREATE TABLE documents (key uuid, day date, born date, seen timestamptz, \
+                  item bigint, tags varchar(9)[], days date[], body jsonb, plain json);";
     let toml = format!(
         "description = \"types\"\n[data]\nschema = \"schema.sql\"\nbytes_per_scale = 1000\n\
          [[data.table]]\nname = \"things\"\nrows_per_scale = 500\nprimary_key = [\"id\"]\n\
@@ -507,12 +508,15 @@ fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
         max(born) <= '1999-12-31' AND count(DISTINCT born) > 700, min(seen) >= '2026-01-01Z' AND \
         max(seen) < '2026-01-02Z' AND count(DISTINCT seen) > 990, count(i.id), \
         count(DISTINCT item) > 500, min(cardinality(tags)), max(cardinality(tags)), \
-        bool_or(array_position(tags, NULL) > 0), string_agg(DISTINCT days::text, ' ')) \
+        bool_or(array_position(tags, NULL) > 0), string_agg(DISTINCT days::text, ' '), \
+        max(key::text) FILTER (WHERE day = '1999-12-30'), \
+        bool_or(key = (reverse(lpad(to_hex(1000::bigint), 16, '0')) || '8000000000000000')::uuid)) \
         FROM documents d LEFT JOIN items i ON i.id = d.item";
     assert_eq!(
         server.ask("types", documents),
         "1999-12-30 2001-05-12 t t 1000 t 0 5 t {2026-01-01,2026-01-01} {2026-01-01,2026-06-01} \
-         {2026-06-01,2026-01-01} {2026-06-01,2026-06-01}"
+         {2026-06-01,2026-01-01} {2026-06-01,2026-06-01} \
+         20000000-0000-0000-8000-000000000000 t"
     );
     let json = "SELECT concat_ws(' ', avg((body IS NULL)::int) BETWEEN 0.06 AND 0.14, \
         sum((body->>'it''s \"a\"')::int) BETWEEN 400000 AND 500000, \
